@@ -32,7 +32,7 @@ result<void> write_json(const std::string& where, const nlohmann::json& json) {
 }
 
 result<void> run(const options& o, nlohmann::json& json) {
-    // Of the two, only the JSON goes to standard output when it is wanted there.
+    // If the JSON goes to standard output, the tables go to standard error.
     std::ostream& out = o.json == "-" ? std::cerr : std::cout;
     switch (o.what) {
         case measurement_kind::ycsb:
@@ -51,6 +51,8 @@ result<void> run(const options& o, nlohmann::json& json) {
             return run_recipe(o.recipe, out, json);
         case measurement_kind::layers:
             return run_layers(o, out, json);
+        case measurement_kind::shadow:
+            return run_shadow(o, out, json);
     }
     return {};
 }

@@ -1,6 +1,6 @@
-// From a crash of an eager index to the first answer, and the sweep behind it (docs/eager.md): one
-// child fills a region and is killed; then child after child opens it, answers, waits until the
-// sweep has ended, and is killed. So each opening is one behind a kill.
+// Time from a crash of an eager index to the first answer, and duration of the sweep
+// (docs/eager.md). One child process fills a region and is killed. Further children each open it,
+// read a value, wait until the sweep has ended, and are killed. So each open() follows a kill.
 #include "base/clock.hpp"
 #include "bench/processor.hpp"
 #include "bench/quantile.hpp"
@@ -24,22 +24,22 @@ namespace hf::bench {
 
 namespace {
 
-// What this project is to reach (10 M keys).
+// The project's targets (10 M keys).
 constexpr double most_answer_ms = 10;
-constexpr double least_million_objects = 10;  // a second and core
+constexpr double least_million_objects = 10;  // per second and core
 
-/// What a child says before it dies.
+/// A child's report before it is killed.
 struct eager_last_words {
     double answer_ms = 0;  ///< from the call of open() to the first value read
-    double open_ms = 0;    ///< of that, until open() returned
+    double open_ms = 0;    ///< part of it: until open() returned
     u64 region_bytes = 0;
     swept_heap::sweep_figures sweep;
     u8 failed = 1;
     char error[400] = {};
 };
 
-/// An index of integers, or, with values of another size than theirs, of byte strings, whose
-/// records are objects of their own.
+/// An index of integers; or, for values that are not eight bytes long, of byte strings, whose
+/// records are separate objects.
 template <class Key, class Owned>
 class crashing_index {
    public:
@@ -62,7 +62,7 @@ class crashing_index {
             auto done = (*engine)->insert_many(entries);
             if (!done) return tl::unexpected(done.error());
         }
-        // Nothing of this process may end in order from here on.
+        // From here on no destructor may run: the process is killed.
         (void)engine->release();
         return eager_last_words{};
     }
@@ -95,7 +95,7 @@ class crashing_index {
     }
 
    private:
-    /// Key and value of a record, and the memory that they lie in.
+    /// A record's key and value, with their storage.
     struct numbered {
         u64 key = 0;
         u64 number = 0;
@@ -167,7 +167,7 @@ result<eager_last_words> in_killed_child(const eager_task& task) {
                     "see the reason"});
 }
 
-/// Of one index and number of records.
+/// The results for one index and number of records.
 struct eager_openings {
     std::string index;
     u64 records = 0;
@@ -182,7 +182,8 @@ struct eager_openings {
     [[nodiscard]] double answer_ms() const {
         return median_of([](const eager_last_words& w) { return w.answer_ms; });
     }
-    /// A second; one thread sweeps. Records that lie in their nodes are looked at with these.
+    /// Per second, with one sweeping thread. Counts records that are stored in nodes as objects,
+    /// too.
     [[nodiscard]] double million_objects() const {
         return median_of([this](const eager_last_words& w) {
             const auto ns = static_cast<double>(w.sweep.trace_ns + w.sweep.free_ns);

@@ -1,5 +1,5 @@
-// bench/eager_target.hpp: what the measured loop drives: an eager index. Values of eight bytes take
-// the integer path, others that of byte strings. `Many`: neighbouring gets of the stream are one
+// bench/eager_target.hpp: an eager index as the target of the measured loop. Values of eight bytes
+// use integer keys, others byte strings. `Many`: consecutive gets of the stream become one
 // get_many().
 #pragma once
 
@@ -16,7 +16,7 @@ class eager_target {
    public:
     rounds allowed;
     static constexpr bool many = Many;
-    static constexpr bool survives = false;  ///< nothing is emulated in the midst of a run
+    static constexpr bool survives = false;  ///< no latency is emulated during a run
 
     using numbers = detail::eager_engine<u64, u64>;
     using strings = detail::eager_engine<std::string_view, std::string>;
@@ -33,7 +33,7 @@ class eager_target {
         return std::string(hf::to_string(m.kind())) + ", flush " +
                std::string(hf::to_string(m.instruction()));
     }
-    /// In the place of a peer's store.
+    /// For code that expects a peer's store.
     [[nodiscard]] const eager_target& store() const noexcept { return *this; }
     [[nodiscard]] u64 bytes() const noexcept { return file().size(); }
     void work_with(unsigned /*threads*/) const noexcept {}
@@ -57,7 +57,7 @@ class eager_target {
         if (!belongs_to(key, bytes_of(value), allowed)) return foreign_value();
         return true;
     }
-    /// How many of the keys are there.
+    /// The number of keys found.
     [[nodiscard]] result<std::size_t> get_many(std::span<const std::string_view> keys)
         requires Many
     {

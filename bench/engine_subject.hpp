@@ -23,7 +23,7 @@ namespace hf::bench {
 template <class Target>
 class engine_subject final : public subject {
    public:
-    /// Opens the file, which is new (open_mode::create_new) or was closed in order.
+    /// Opens a file that is new (open_mode::create_new) or was closed in order.
     using opener = result<Target> (*)(const std::filesystem::path& file,
                                       const subject_options& options, open_mode mode);
 
@@ -91,7 +91,7 @@ class engine_subject final : public subject {
     }
 
    private:
-    /// Others have made the rest.
+    /// Other targets are libraries without a region.
     static constexpr bool in_region = requires { Target::name(); };
     struct worker {
         u64 begin_ns = 0;
@@ -104,10 +104,10 @@ class engine_subject final : public subject {
         histogram latency;
         std::vector<double> stalls_us;
         std::string value;    ///< of puts: begins with its mark
-        std::string scratch;  ///< what a get has found
+        std::string scratch;  ///< the value read by a get
         std::thread thread;
     };
-    /// Threads that have arrived, at the start and at the end.
+    /// Counts the threads that have arrived, at the start and at the end.
     struct meeting {
         std::atomic<unsigned> ready{0};
         std::atomic<unsigned> finished{0};
@@ -141,8 +141,8 @@ class engine_subject final : public subject {
     u64 round_ = 0;
 };
 
-/// Carries out the steps from the first on that are one call, and says how many. `missing` grows by
-/// those that did not find what they looked for.
+/// Runs the next steps that form one call, and returns their number. Adds the steps that did not
+/// find their record to `missing`.
 template <class Target>
 inline result<std::size_t> engine_subject<Target>::execute(std::span<const step> steps, worker& w) {
     const step& s = steps.front();
@@ -218,8 +218,8 @@ void engine_subject<Target>::work(worker& w, const stream& steps, unsigned sampl
         i += *done;
         w.done += *done;
     }
-    // What this thread wrote lies in this epoch or an earlier one. All threads end it together, so
-    // that all help.
+    // All writes of this thread are in this epoch or an earlier one. All threads end it together,
+    // so that all help.
     const u64 last = epochs.current_epoch();
     w.cpu_ns = thread_cpu_ns() - cpu;
     meet(m.finished, threads);
@@ -231,7 +231,7 @@ void engine_subject<Target>::work(worker& w, const stream& steps, unsigned sampl
     m.left.fetch_add(1);
 }
 
-/// Notes the length of each pause, looking in far more often than epochs end.
+/// Records the length of each pause; polls much more often than epochs end.
 template <class Target>
 void engine_subject<Target>::watch_pauses(const meeting& m, unsigned threads, measurement& into) {
     auto& epochs = machine().epochs();
@@ -251,8 +251,8 @@ void engine_subject<Target>::watch_pauses(const meeting& m, unsigned threads, me
     into.epochs = seen - first;
 }
 
-/// Whether the puts among the first `done` steps are there, of many some: whoever wrote such a
-/// record last, it was in this round.
+/// Checks some of the puts among the first `done` steps: whichever thread wrote the record last did
+/// so in this round.
 template <class Target>
 result<void> engine_subject<Target>::check_puts(const stream& steps, u64 done) {
     constexpr u64 most_checked = 8192;
@@ -325,7 +325,7 @@ result<measurement> engine_subject<Target>::run(const std::vector<stream>& strea
         sum.stalls_us.insert(sum.stalls_us.end(), w.stalls_us.begin(), w.stalls_us.end());
     }
     sum.seconds = static_cast<double>(end - begin) / 1e9;
-    // All that is looked for was loaded, and nothing is ever removed.
+    // All requested records were loaded, and no record is ever removed.
     if (sum.missing != 0) return lost_records(sum.missing);
     for (unsigned t = 0; t < threads; ++t) {
         if (auto there = check_puts(streams[t], workers[t].done); !there) {

@@ -1,4 +1,4 @@
-// The benchmarks as a program of their own, for builds without the command line.
+// The benchmarks as a separate program, for builds without the command-line tool.
 #include "bench/bench_command.hpp"
 
 int main(int argc, char** argv) {

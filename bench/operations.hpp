@@ -1,8 +1,8 @@
-// bench/operations.hpp: streams of operations, made before the clock starts.
+// bench/operations.hpp: streams of operations, generated before the clock starts.
 //
-// An operation is four bytes: what to do, and with which record. Drawing from a distribution is
-// done with when the measurement begins; what is left to the measured loop is a load and the mixing
-// of the key (three multiplications), the same for every discipline.
+// An operation has four bytes: its kind and the record. All random numbers are drawn before the
+// measurement; the measured loop only loads the operation and scrambles the key (three
+// multiplications), the same for every discipline.
 #pragma once
 
 #include "base/bits.hpp"
@@ -18,7 +18,7 @@ enum class action : u8 { get = 0, put = 1, scan = 2 };
 inline constexpr unsigned record_bits = 30;
 inline constexpr u64 most_records = u64{1} << record_bits;
 inline constexpr unsigned scan_length = 10;      ///< records of a scan (Cohen et al., section 6)
-inline constexpr std::size_t keys_at_once = 16;  ///< most keys of a get of many
+inline constexpr std::size_t keys_at_once = 16;  ///< maximum keys of a get_many()
 
 class step {
    public:
@@ -33,8 +33,8 @@ class step {
 
 using stream = std::vector<step>;
 
-/// A record's number, scrambled: different numbers have different keys, and neighbours are far
-/// apart.
+/// Scrambles a record's number into its key: different numbers have different keys, and neighbours
+/// are far apart.
 [[nodiscard]] constexpr u64 key_of(u64 record) noexcept {
     u64 z = record + 0x9e3779b97f4a7c15U;
     z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9U;
@@ -54,12 +54,12 @@ struct stream_shape {
     workload kind = workload::a;
     distribution spread = distribution::uniform;
     u64 records = 0;
-    u64 operations = 0;  ///< a thread
+    u64 operations = 0;  ///< of each thread
     unsigned threads = 1;
 };
 
-/// One stream a thread. A: half puts; B: one put in twenty; C: gets; E: scans. Zipfian ranks are
-/// scattered over the records by a hash, as YCSB does. `load`: every record once, divided among the
+/// One stream for each thread. A: half puts; B: 5 % puts; C: gets; E: scans. A hash scatters
+/// Zipfian ranks over the records, as in YCSB. `load`: every record once, divided among the
 /// threads.
 [[nodiscard]] std::vector<stream> make_streams(const stream_shape& shape, u64 seed);
 

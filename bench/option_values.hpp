@@ -1,5 +1,5 @@
-// bench/option_values.hpp: what the options' values mean. A value that makes no sense throws what
-// the parser of the command line catches.
+// bench/option_values.hpp: parsing of option values. An invalid value throws an exception that the
+// parser of the command line catches.
 #pragma once
 
 #include "base/bits.hpp"
@@ -13,17 +13,17 @@ namespace hf::bench {
 [[noreturn]] void refuse(const std::string& option, const std::string& value,
                          const std::string& next);
 
-/// At least one name, none twice.
+/// At least one name, no duplicates.
 [[nodiscard]] std::vector<std::string> split(const std::string& option, const std::string& list);
 
-/// A whole number, with K, M or G (powers of 1000) if you like.
+/// A whole number with an optional K, M or G (powers of 1000).
 [[nodiscard]] u64 number(const std::string& option, const std::string& text, u64 least, u64 most);
 
-/// "64", "64ms", "500us", "2s": as long as an epoch may be.
+/// "64", "64ms", "500us", "2s", within the limits of an epoch.
 [[nodiscard]] std::chrono::microseconds duration(const std::string& option,
                                                  const std::string& text);
 
-/// `find` gives an optional<T> for a name; `known` lists the names for the message.
+/// `find` returns an optional<T> for a name; `known` lists the names for the message.
 template <class T, class Find>
 [[nodiscard]] std::vector<T> names(const std::string& option, const std::string& list,
                                    const Find& find, const std::string& known) {

@@ -21,7 +21,7 @@ namespace hf::bench {
 
 namespace {
 
-// What the command line says, before it means anything.
+// The options as given, before they are interpreted.
 struct raw {
     std::string workloads;
     std::string distributions;
@@ -50,7 +50,7 @@ u32 latency(const std::string& text) {
     return static_cast<u32>(number("--latency", text, 0, 1000));
 }
 
-/// Those of the list, which are among these.
+/// The names of the list; an error if one is not among `known`.
 std::vector<std::string> chosen(const std::string& option, const std::string& list,
                                 const std::vector<std::string>& among) {
     return names<std::string>(
@@ -62,7 +62,7 @@ std::vector<std::string> chosen(const std::string& option, const std::string& li
         fmt::format("{}", fmt::join(among, ", ")));
 }
 
-/// The subjects of --index and --discipline: each index in each discipline.
+/// The subjects of --index and --discipline: all combinations.
 std::vector<std::string> subjects_of(const std::string& indexes, const std::string& in) {
     const auto of =
         chosen("--discipline", in.empty() ? "transient,eager" : in, {"eager", "transient"});
@@ -76,14 +76,14 @@ std::vector<std::string> subjects_of(const std::string& indexes, const std::stri
     return all;
 }
 
-/// Either eager indexes, or one tree of epochs.
+/// Either only eager indexes, or one checkpointed tree.
 bool has_recovery(const std::vector<std::string>& subjects) {
     if (subjects.front() == "incll" || subjects.front() == "logged") return true;
     return std::all_of(subjects.begin(), subjects.end(),
                        [](const std::string& name) { return name.ends_with("-eager"); });
 }
 
-/// At least one value, each as `one` takes it; only `ycsb` can do with several.
+/// Parses a list of values with `one`; only `ycsb` accepts more than one.
 template <class One>
 auto values(const std::string& option, const std::string& list, const options& o, One one) {
     std::vector<decltype(one(list))> found;
@@ -186,6 +186,7 @@ result<std::optional<options>> parse_options(const std::vector<std::string>& arg
     heap_bench_parser heaping;
     recipe_bench_parser cooking;
     layer_bench_parser layering;
+    shadow_bench_parser shadowing;
     CLI::App app("Measures the durable tree against itself without durability, and its peers.",
                  "holdfast bench");
     app.require_subcommand(1);
@@ -206,6 +207,7 @@ result<std::optional<options>> parse_options(const std::vector<std::string>& arg
     CLI::App* heap = heaping.add_to(app);
     CLI::App* recipe = cooking.add_to(app);
     CLI::App* layers = layering.add_to(app);
+    CLI::App* shadow = shadowing.add_to(app);
     ycsb->footer(
         "Every value that is read is compared with what was written; a difference ends the run\n"
         "with exit code 1. Ratios are to `transient`, of neighbouring repetitions.\n\n"
@@ -300,6 +302,12 @@ result<std::optional<options>> parse_options(const std::vector<std::string>& arg
             o.what = measurement_kind::layers;
             o.layers = layering.translate();
             o.json = layering.json();
+            return o;
+        }
+        if (shadow->parsed()) {
+            o.what = measurement_kind::shadow;
+            o.shadow = shadowing.translate();
+            o.json = shadowing.json();
             return o;
         }
         translate(r, o);

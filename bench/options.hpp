@@ -10,6 +10,7 @@
 #include "bench/recipe/options.hpp"
 #include "bench/scratch_space.hpp"
 #include "bench/server/options.hpp"
+#include "bench/shadow/options.hpp"
 
 #include <chrono>
 #include <optional>
@@ -18,7 +19,7 @@
 
 namespace hf::bench {
 
-enum class measurement_kind : u8 { ycsb, recovery, pause, compare, server, heap, recipe, layers };
+enum class measurement_kind : u8 { ycsb, recovery, pause, compare, server, heap, recipe, layers, shadow };
 
 struct options {
     measurement_kind what = measurement_kind::ycsb;
@@ -42,6 +43,7 @@ struct options {
     heap_bench_options heap;          ///< `heap`, likewise
     recipe_bench_options recipe;      ///< `recipe`, likewise
     layer_bench_options layers;       ///< `layers`, likewise
+    shadow_bench_options shadow;      ///< `shadow`, likewise
 };
 
 /// `arguments` after the verb: "ycsb", "--records", ... The error is of class usage; for --help it

@@ -1,4 +1,5 @@
-// What an epoch's end costs those who are at work: YCSB-A with every operation timed.
+// The delay that the end of an epoch causes for running operations: YCSB-A with every operation
+// timed.
 #include "bench/processor.hpp"
 #include "bench/quantile.hpp"
 #include "bench/run.hpp"

@@ -1,6 +1,6 @@
-// From a crash to the first answer (Cohen et al., ASPLOS 2019, section 6.3): a child process fills
-// a region, leaves an epoch with a given number of external-log entries unfinished, and is killed.
-// What it leaves is opened again and again, each time in a fresh copy.
+// Time from a crash to the first answer (Cohen et al., ASPLOS 2019, section 6.3): a child process
+// fills a region, leaves an unfinished epoch with a given number of external-log entries, and is
+// killed. The region is then recovered repeatedly, each time from a fresh copy.
 #include "base/clock.hpp"
 #include "base/random.hpp"
 #include "bench/processor.hpp"
@@ -24,7 +24,7 @@ namespace hf::bench {
 
 namespace {
 
-/// What the child says before it dies.
+/// A child's report before it is killed.
 struct last_words {
     u64 entries = 0;
     u64 operations = 0;
@@ -46,7 +46,7 @@ result<void> put(engine<D>& machine, u64 number, const std::string& value) {
     return {};
 }
 
-/// Fills a region and leaves an epoch with that many log entries unfinished.
+/// Fills a region and leaves an epoch with the requested number of log entries unfinished.
 template <class D>
 result<last_words> fill(const options& o, const std::filesystem::path& file, u64 records) {
     engine_options all;
@@ -67,7 +67,7 @@ result<last_words> fill(const options& o, const std::filesystem::path& file, u64
     last_words words;
     const u64 before = (*machine)->checkpoint().log_entries();
     xoshiro256ss random(o.seed);
-    // A tree with fewer nodes than that can be updated for ever.
+    // In a tree with fewer nodes than log entries, updates would never reach the number.
     const u64 most = 4 * records + 100 * o.log_entries;
     while (words.entries < o.log_entries && words.operations < most) {
         auto done = put(**machine, random.below(records), value);
@@ -82,7 +82,7 @@ result<last_words> fill(const options& o, const std::filesystem::path& file, u64
                         "use more --records or fewer --log-entries"});
     }
     words.region_bytes = (*machine)->file().size();
-    // Nothing of this process may end in order from here on.
+    // From here on no destructor may run: the process is killed.
     (void)machine->release();
     return words;
 }
@@ -90,7 +90,7 @@ result<last_words> fill(const options& o, const std::filesystem::path& file, u64
 template <class D>
 [[noreturn]] void child(const options& o, const std::filesystem::path& file, u64 records,
                         int pipe) {
-    // Of the parent's handlers: an interrupt ends this process, and the parent sees it.
+    // Not the parent's handler: an interrupt ends this process, and the parent sees it.
     std::signal(SIGINT, SIG_DFL);
     std::signal(SIGTERM, SIG_DFL);
     last_words words;

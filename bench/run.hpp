@@ -1,4 +1,4 @@
-// bench/run.hpp: the measurements, from options to tables on `out` and JSON.
+// bench/run.hpp: the measurements; each prints tables to `out` and fills the JSON.
 #pragma once
 
 #include <holdfast/result.hpp>
@@ -14,7 +14,7 @@ namespace hf::bench {
 /// Each prints its table and fills `json`.
 [[nodiscard]] result<void> run_ycsb(const options& o, std::ostream& out, nlohmann::json& json);
 [[nodiscard]] result<void> run_recovery(const options& o, std::ostream& out, nlohmann::json& json);
-/// Of eager indexes: opening behind a kill, and the sweep.
+/// For eager indexes: recovery after a kill, and the sweep.
 [[nodiscard]] result<void> run_eager_recovery(const options& o, const scratch_space& space,
                                               std::ostream& out, nlohmann::json& json);
 [[nodiscard]] result<void> run_pause(const options& o, std::ostream& out, nlohmann::json& json);
@@ -23,9 +23,10 @@ namespace hf::bench {
 [[nodiscard]] result<void> run_recipe(const recipe_bench_options& o, std::ostream& out,
                                       nlohmann::json& json);
 [[nodiscard]] result<void> run_layers(const options& o, std::ostream& out, nlohmann::json& json);
+[[nodiscard]] result<void> run_shadow(const options& o, std::ostream& out, nlohmann::json& json);
 [[nodiscard]] result<void> run_server(const options& o, std::ostream& out, nlohmann::json& json);
 
-/// A line about what is going on, on standard error if that is a terminal.
+/// Prints a progress line to standard error if that is a terminal.
 void progress(const std::string& line);
 void end_progress();
 

@@ -1,10 +1,9 @@
-// bench/scratch_space.hpp: memory for the measured regions, with huge pages where they can be had.
+// bench/scratch_space.hpp: space for the measured regions, with huge pages if available.
 //
-// Region files lie in tmpfs. A region asks for huge pages (region/huge_pages.hpp); other files have
-// those that the mount gives by itself (its option huge=), and /dev/shm usually gives none. So we
-// make a tmpfs of our own that is mounted nowhere: only a descriptor refers to it (fsmount(2)), its
-// files are reached through /proc/self/fd, and it is gone with the process, however that ends. It
-// takes CAP_SYS_ADMIN.
+// Region files are in tmpfs. A region requests huge pages itself (region/huge_pages.hpp); other
+// files get those of the mount option huge=, and /dev/shm usually has none. So we create a tmpfs
+// that is mounted nowhere: only a descriptor refers to it (fsmount(2)), its files are opened by
+// /proc/self/fd, and the kernel frees it when the process ends. This needs CAP_SYS_ADMIN.
 #pragma once
 
 #include <holdfast/result.hpp>
@@ -22,8 +21,8 @@ enum class huge_pages : u8 { automatic, on, off };
 
 class scratch_space {
    public:
-    /// `directory`: a tmpfs (or DAX mount) to use as it is; otherwise a tmpfs of our own with huge
-    /// pages if they are wanted and may be had, and /dev/shm if not.
+    /// `directory`: an existing tmpfs (or DAX mount); otherwise a new tmpfs with huge pages if
+    /// requested and possible, else /dev/shm.
     [[nodiscard]] static result<scratch_space> make(const std::optional<std::string>& directory,
                                                     huge_pages wish);
     scratch_space(const scratch_space&) = delete;
@@ -37,7 +36,7 @@ class scratch_space {
     [[nodiscard]] std::filesystem::path file(const std::string& name) const;
     void remove(const std::filesystem::path& file) const noexcept;
     [[nodiscard]] u64 free_bytes() const noexcept;
-    /// What it is and how it was got, in words.
+    /// A description for the report.
     [[nodiscard]] const std::string& story() const noexcept { return story_; }
 
    private:
@@ -47,7 +46,7 @@ class scratch_space {
     std::string story_;
 };
 
-/// What the kernel maps a range of addresses with.
+/// The page sizes that the kernel uses for a range of addresses.
 struct page_report {
     u64 resident = 0;  ///< bytes
     u64 huge = 0;      ///< bytes mapped by huge pages

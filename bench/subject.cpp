@@ -76,7 +76,7 @@ result<std::unique_ptr<subject>> new_tree(const scratch_space& space,
     return new_subject<tree_target<D>>(open_tree<D>, space, options);
 }
 
-/// An eager index: "clht-eager", say.
+/// An eager index, such as "clht-eager".
 template <bool Many>
 result<std::unique_ptr<subject>> new_index(const std::string& name, const scratch_space& space,
                                            const subject_options& options) {
@@ -103,7 +103,7 @@ result<std::unique_ptr<subject>> new_index(const std::string& name, const scratc
                 [&](auto e) { return eager_target<Many>(name, nullptr, std::move(e)); });
 }
 
-/// A structure of Abseil's.
+/// A container of Abseil.
 result<std::unique_ptr<subject>> new_yardstick(const std::string& name, bool ordered,
                                                const scratch_space& space,
                                                const subject_options& options) {
@@ -170,8 +170,9 @@ result<std::unique_ptr<subject>> make_subject(std::string_view name, const scrat
 }
 
 u64 size_for(u64 records, u32 value_size) noexcept {
-    // A record is its block (header, sizes, value); a leaf of some 400 bytes holds ten on average.
-    // A tenth on top for interior nodes, blocks that wait for their epoch's end, and logs.
+    // A record has a block (header, sizes, value); a leaf of about 400 bytes has ten records on
+    // average. A tenth is added for interior nodes, blocks that are freed only at their epoch's
+    // end, and logs.
     const u64 record = align_up(u64{value_size} + 24, 16);
     const u64 tree = records * (std::max<u64>(record, 32) + 40);
     return align_up((u64{128} << 20) + tree + tree / 10, u64{2} << 20);

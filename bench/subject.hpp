@@ -1,8 +1,8 @@
-// bench/subject.hpp: one tree under measurement, whatever its discipline, or the public map.
+// bench/subject.hpp: interface of a measured tree, of any discipline, or of the public map.
 //
-// The measured loop is compiled once for each discipline (engine_subject.hpp); this interface is
-// crossed once a measurement. A measurement begins at an epoch's start and stops its clock when
-// everything written is durable: the last, partial epoch's write-back is paid for too.
+// The measured loop is compiled separately for each discipline (engine_subject.hpp); this interface
+// is called once for each measurement. A measurement starts at the begin of an epoch, and the clock
+// stops when all writes are durable, so it includes the write-back of the last, partial epoch.
 #pragma once
 
 #include <holdfast/options.hpp>
@@ -30,13 +30,14 @@ struct subject_options {
 
 struct measurement {
     u64 operations = 0;
-    u64 missing = 0;  ///< gets that found nothing, scans that found no record: an error
+    u64 missing = 0;  ///< gets without a value and scans without a record: errors
     double seconds = 0;
-    double cpu_seconds = 0;         ///< of the threads that worked
-    u64 preemptions = 0;            ///< how often these lost their core
-    u64 epochs = 0;                 ///< boundaries passed
-    std::vector<double> pauses_us;  ///< as the epochs measure them: gate closed, nobody inside
-    /// Of each thread and boundary, the operation that met it; if all operations are timed.
+    double cpu_seconds = 0;         ///< of the worker threads
+    u64 preemptions = 0;            ///< of the worker threads
+    u64 epochs = 0;                 ///< number of epoch boundaries
+    std::vector<double> pauses_us;  ///< measured by the epochs: gate closed, no operation inside
+    /// Duration of the operation that met a boundary, for each thread and boundary, if all
+    /// operations are timed.
     std::vector<double> stalls_us;
     u64 log_entries = 0;
     u64 log_bytes = 0;
@@ -63,35 +64,35 @@ class subject {
     subject& operator=(const subject&) = delete;
     virtual ~subject() = default;
 
-    /// Runs each stream on a thread of its own, pinned to a core; times one operation in
-    /// `sample_every` (a power of two). The error is the first that a thread met.
+    /// Runs each stream on its own thread, pinned to a core; times one operation in `sample_every`
+    /// (a power of two). The error is the first of any thread.
     [[nodiscard]] virtual result<measurement> run(const std::vector<stream>& streams,
                                                   unsigned sample_every) = 0;
-    /// Lets a fence take so long from now on: a durable tree is closed and opened again for it. One
-    /// that survives nothing stays as it is; it has no fences. A map's hints are gone.
+    /// Sets the emulated latency of a fence: a durable tree is closed and reopened for it, which
+    /// drops a map's hints. A volatile tree ignores it; it has no fences.
     [[nodiscard]] virtual result<void> emulate(u32 fence_latency_ns) = 0;
     [[nodiscard]] virtual std::string_view name() const noexcept = 0;
-    /// Has an order, so that workload E can be run.
+    /// Whether it is ordered, so that workload E can be run.
     [[nodiscard]] virtual bool scans() const noexcept = 0;
     [[nodiscard]] virtual page_report pages() const = 0;
     [[nodiscard]] virtual u64 region_bytes() const noexcept = 0;
-    /// Memory of the hints where keys were found; 0: none are kept.
+    /// Memory of the cached positions of keys (hints); 0: none.
     [[nodiscard]] virtual u64 hint_bytes() const noexcept = 0;
-    /// E.g. "shm, clwb".
+    /// For example "shm, clwb".
     [[nodiscard]] virtual std::string medium_name() const = 0;
 };
 
-/// Names that make_subject() knows, the yardstick first.
+/// Names that make_subject() accepts, the yardstick first.
 [[nodiscard]] const std::vector<std::string>& subject_names();
 inline constexpr std::string_view yardstick = "transient";
 
-/// An empty tree of the named discipline in a new region of `space`; the region's file is removed
-/// with the subject.
+/// An empty tree of the named discipline in a new region of `space`; the destructor removes the
+/// region's file.
 [[nodiscard]] result<std::unique_ptr<subject>> make_subject(std::string_view name,
                                                             const scratch_space& space,
                                                             const subject_options& options);
 
-/// A region size that holds so many records without growing.
+/// A region size that holds this number of records without growing.
 [[nodiscard]] u64 size_for(u64 records, u32 value_size) noexcept;
 
 }  // namespace hf::bench

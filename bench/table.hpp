@@ -1,4 +1,4 @@
-// bench/table.hpp: rows of text in columns, and the block that says what they were measured on.
+// bench/table.hpp: text tables, and the description of the measured machine.
 #pragma once
 
 #include "bench/options.hpp"
@@ -15,23 +15,23 @@ class table {
    public:
     explicit table(std::vector<std::string> head) : rows_{std::move(head)} {}
     void add(std::vector<std::string> row) { rows_.push_back(std::move(row)); }
-    /// Columns as wide as they need to be; `left` of them to the left, the others, numbers, to the
-    /// right.
+    /// Columns are as wide as their contents; the first `left` are left-aligned, the others,
+    /// numbers, right-aligned.
     void print(std::ostream& out, std::size_t left) const;
 
    private:
     std::vector<std::vector<std::string>> rows_;
 };
 
-/// With `digits` behind the point.
+/// With `digits` decimal places.
 [[nodiscard]] std::string fixed(double value, int digits);
 
-/// A line of the block, and an entry of "environment".
+/// Adds a line to the description, and an entry to "environment".
 void say(const std::string& name, const std::string& value, std::ostream& out,
          nlohmann::json& json);
-/// What was built, and what it runs on.
+/// Describes the build and the machine.
 void describe_machine(std::ostream& out, nlohmann::json& json);
-/// The machine and the options.
+/// Describes the machine and the options.
 void describe(const options& o, const scratch_space& space, std::ostream& out,
               nlohmann::json& json);
 

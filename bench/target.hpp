@@ -1,4 +1,4 @@
-// bench/target.hpp: what the measured loop drives: a tree of any discipline, or the public map.
+// bench/target.hpp: targets of the measured loop: a tree of any discipline, or the public map.
 #pragma once
 
 #include <holdfast/map.hpp>
@@ -19,14 +19,14 @@
 
 namespace hf::bench {
 
-/// The rounds that a value may be from; each run of a subject is one.
+/// The rounds that a value may be from; each run of a subject is a round.
 struct rounds {
     u64 oldest = 0;
     u64 newest = 0;
 };
 
-/// The first eight bytes of a value, as far as it is long enough: its key, as a number, and the
-/// round that wrote it. So a lost put shows as well as another record's value.
+/// The first eight bytes of a value, if it is that long: its key, as a number, combined with the
+/// round that wrote it. So a lost put is detected as well as another record's value.
 [[nodiscard]] inline u64 mark_of(std::string_view key, u64 round) noexcept {
     u64 number = 0;
     std::memcpy(&number, key.data(), std::min(key.size(), sizeof(number)));
@@ -56,9 +56,9 @@ struct rounds {
                     "report it: it is a bug"});
 }
 
-/// What a scan does with its records. The first one that is not what was written ends it.
+/// A scan's visitor: checks each record, and ends the scan at the first wrong one.
 struct scan_check {
-    std::string_view from;  ///< which is there, and so the first one
+    std::string_view from;  ///< an existing key, so the first one of the scan
     const rounds& allowed;
     unsigned met = 0;
     bool wrong = false;
@@ -78,7 +78,7 @@ class tree_target {
    public:
     rounds allowed;
     static constexpr bool many = false;
-    static constexpr bool survives = D::durable;  ///< may be closed and opened again
+    static constexpr bool survives = D::durable;  ///< may be closed and reopened
     explicit tree_target(std::unique_ptr<engine<D>> machine) : machine_(std::move(machine)) {}
 
     [[nodiscard]] static std::string_view name() noexcept { return D::name; }
@@ -131,10 +131,11 @@ result<bool> tree_target<D>::put(std::string_view key, std::string_view value) {
     return true;
 }
 
-/// `many`: neighbouring gets of the stream are one get_many(). `trusting`: reads are not verified.
+/// `many`: consecutive gets of the stream become one get_many(). `trusting`: reads are not
+/// verified.
 enum class map_use { plain, many, trusting, inlined };
 
-/// The public map, as a user calls it.
+/// The public map, called as by a user.
 template <map_use Use>
 class map_target {
    public:
@@ -168,7 +169,7 @@ class map_target {
         }
         return found;
     }
-    /// How many of the keys are there.
+    /// The number of keys found.
     [[nodiscard]] result<std::size_t> get_many(std::span<const std::string_view> keys) {
         bool right = true;
         auto found = map_.get_many(keys, [&](std::size_t number, std::string_view value) {
@@ -188,7 +189,7 @@ class map_target {
     map map_;
 };
 
-/// Stands where others have an engine: what is not durable has no epochs and no logs.
+/// Placeholder for the engine of a volatile target, which has no epochs and no logs.
 struct no_engine {
     struct no_epochs {
         [[nodiscard]] int my_lane() const noexcept { return 0; }
@@ -208,7 +209,7 @@ struct no_engine {
     no_epochs epochs_;
 };
 
-/// What others have made (bench/peers/yardstick.hpp).
+/// Containers of other libraries (bench/peers/yardstick.hpp).
 class yardstick_target {
    public:
     rounds allowed;

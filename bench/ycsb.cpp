@@ -1,5 +1,5 @@
-// YCSB (Cohen et al., ASPLOS 2019, section 6): every discipline in one process, repetitions
-// interleaved.
+// YCSB (Cohen et al., ASPLOS 2019, section 6): all disciplines in one process, with interleaved
+// repetitions.
 #include "bench/processor.hpp"
 #include "bench/quantile.hpp"
 #include "bench/run.hpp"
@@ -19,7 +19,8 @@ namespace hf::bench {
 namespace {
 
 constexpr unsigned sample_every = 64;
-/// Part of the operations that runs before each measurement, unmeasured, to fill the caches.
+/// One part in this many of the operations runs before each measurement, unmeasured, to fill the
+/// caches.
 constexpr u64 warm_up_share = 8;
 
 using series = std::vector<measurement>;
@@ -73,7 +74,7 @@ class ycsb_run {
     [[nodiscard]] result<void> check_memory() const {
         u64 needed = 0;
         for (const std::string& d : o_.disciplines) {
-            // malloc'ed trees are never taken apart: `load` keeps one a repetition.
+            // malloc'ed trees are never destroyed: `load` keeps one for each repetition.
             const bool load = std::count(o_.workloads.begin(), o_.workloads.end(), workload::load);
             needed += settings_.initial_size * (d == "malloc" && load ? o_.repetitions + 1 : 1);
         }
@@ -125,7 +126,7 @@ class ycsb_run {
         return {};
     }
 
-    /// In another order each repetition, so that nobody always runs behind the same neighbour.
+    /// A different order in each repetition, so that no discipline always runs after the same one.
     template <class F>
     result<void> interleave(const std::string& title, const std::vector<ycsb_cell>& cells,
                             F&& one) {
@@ -145,7 +146,7 @@ class ycsb_run {
         return {};
     }
 
-    /// All numbers of threads and all latencies take turns, as the disciplines do.
+    /// Interleaves all numbers of threads and all latencies, like the disciplines.
     result<void> measure(workload w, distribution d) {
         std::vector<ycsb_cell> cells;
         for (const unsigned t : o_.threads) {
@@ -182,7 +183,7 @@ class ycsb_run {
         return {};
     }
 
-    /// With the greatest of several numbers of threads, and the first of several latencies.
+    /// Uses the greatest number of threads, and the first latency.
     result<void> measure_load() {
         const auto streams = load_streams();
         std::vector<ycsb_cell> cells;
@@ -203,9 +204,9 @@ class ycsb_run {
         return done;
     }
 
-    // ------------------------------------------------------------------------------ the report
+    // -------------------------------------------------------------------------------------- report
 
-    /// The discipline, with what the cell has that others have not.
+    /// The discipline, with the parameters in which this cell differs from others.
     [[nodiscard]] std::string label(const ycsb_cell& c, std::size_t which) const {
         std::string text = o_.disciplines[which];
         if (o_.threads.size() > 1) text += fmt::format(", {} threads", c.threads);
@@ -220,7 +221,7 @@ class ycsb_run {
         return values;
     }
 
-    /// An index's is the same index.
+    /// An eager index is compared with the same index, transient.
     [[nodiscard]] static std::string yardstick_of(const std::string& name) {
         const std::size_t dash = name.find("-eager");
         if (dash == std::string::npos) return std::string(yardstick);

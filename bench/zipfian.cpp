@@ -10,7 +10,8 @@ double zeta(u64 n, double theta) noexcept {
     double sum = 0;
     for (u64 k = std::min(n, exact); k > 0; --k) sum += std::pow(static_cast<double>(k), -theta);
     if (n <= exact) return sum;
-    // Integral of the weight from a to b, and what the sum over (a, b] has beyond it.
+    // The integral of the weight from a to b, and the difference between it and the sum over (a,
+    // b].
     const auto a = static_cast<double>(exact);
     const auto b = static_cast<double>(n);
     sum += (std::pow(b, 1 - theta) - std::pow(a, 1 - theta)) / (1 - theta);

@@ -1,9 +1,9 @@
-// bench/zipfian.hpp: ranks that are drawn by Zipf's law, rank 0 the most often.
+// bench/zipfian.hpp: random ranks with a Zipf distribution, rank 0 the most frequent.
 //
-// P(rank = k) is proportional to 1 / (k + 1)^theta. A draw costs one pow() at most; the sum of all
-// weights is found once, its head exactly and its tail by the Euler-Maclaurin formula, so that 100
-// million ranks cost no more to set up than a thousand. Literature: Gray et al., "Quickly
-// generating billion-record synthetic databases", SIGMOD 1994, section 3.1; Cooper et al.,
+// P(rank = k) is proportional to 1 / (k + 1)^theta. A draw costs one pow() at most. The sum of all
+// weights is computed once, its head exactly and its tail by the Euler-Maclaurin formula, so that
+// the setup for 100 million ranks costs no more than for a thousand. Literature: Gray et al.,
+// "Quickly generating billion-record synthetic databases", SIGMOD 1994, section 3.1; Cooper et al.,
 // "Benchmarking cloud serving systems with YCSB", SoCC 2010 (theta 0.99).
 #pragma once
 

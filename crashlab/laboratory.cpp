@@ -27,7 +27,7 @@ void on_point(const char* name) {
 
 static_assert(file_stride == window_size);
 
-/// Where the first window begins; the others of `most_files` must follow it.
+/// The start of the first window; the other `most_files` must follow it.
 std::byte* first_window() {
     std::vector<window> all;
     for (unsigned f = 0; f < most_files; ++f) {
@@ -50,7 +50,7 @@ std::byte* map_at(std::byte* where, u64 bytes) {
 }  // namespace
 
 laboratory::laboratory() {
-    // Regions are mapped at the start of the first window that is free: always the same ones.
+    // Regions are mapped at the first free window, so their addresses are always the same.
     memory_ = first_window();
     before_ = map_at(nullptr, most_files * capacity);
     clear(1);
@@ -58,7 +58,7 @@ laboratory::laboratory() {
 }
 
 void laboratory::clear(unsigned files) {
-    // Fresh zeros for both, and a fresh image: nothing of an earlier round is left.
+    // New zeroed memory and a new image: nothing of an earlier round remains.
     the_file = {};
     files_ = files;
     erase_memory();
@@ -66,7 +66,7 @@ void laboratory::clear(unsigned files) {
     image_ = std::make_unique<image>(memory_, before_, files * capacity);
 }
 
-// To a file that is there, mapping means nothing (runtime/file.cpp).
+// Without the lab's file, so that these mmap calls reach the kernel (runtime/file.cpp).
 void laboratory::erase_memory() {
     the_file.memory = nullptr;
     for (unsigned f = 0; f < files_; ++f) map_at(memory_ + f * file_stride, capacity);
@@ -99,7 +99,7 @@ std::unique_ptr<target> laboratory::record(const target_description& d, u64 seed
     the_file.recording = nullptr;
     t->crash();
     recorded_.trace = r.take();
-    // The image puts the snapshot back wherever the trace stored.
+    // The image restores the snapshot wherever the trace stored.
     erase_memory();
     for (unsigned f = 0; f < files_; ++f) {
         unseen_copy(memory_ + f * file_stride, before_ + f * capacity, recorded_.files[f].bytes);

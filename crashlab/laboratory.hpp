@@ -1,4 +1,4 @@
-// laboratory.hpp: the memory that workloads run on, and one round: prepare, record, crash, explore.
+// laboratory.hpp: the memory for workloads, and one round: prepare, record, crash, explore.
 #pragma once
 
 #include "crashlab/explore/explorer.hpp"
@@ -8,37 +8,38 @@
 
 namespace hf::lab {
 
-/// What one round recorded; kept for reports.
+/// The recording of one round; kept for reports.
 struct recording {
     std::vector<event> trace;
-    file_starts files;  ///< before it
+    file_starts files;  ///< before the trace
 };
 
 class laboratory {
    public:
-    /// Bytes that a region may have here.
+    /// Maximum bytes of a region here.
     static constexpr u64 capacity = file_capacity;
 
     laboratory();
     laboratory(const laboratory&) = delete;
     laboratory& operator=(const laboratory&) = delete;
 
-    /// Prepares and records; the victim has crashed when this returns. Noted loads are for the
-    /// lint: they shift the numbers of events, so a token of one trace is none of the other.
+    /// Prepares and records; the victim has crashed when this returns. Recorded loads are for the
+    /// lint. They change the numbers of events, so replay tokens are only valid for the same kind
+    /// of trace.
     [[nodiscard]] std::unique_ptr<target> record(const target_description& d, u64 seed,
                                                  loads which = loads::none);
     [[nodiscard]] const recording& recorded() const noexcept { return recorded_; }
 
-    /// Takes the trace of a release build (production/) in place of the recorded one. False: the
-    /// file is none, or too large.
+    /// Replaces the recorded trace by one of a release build (production/). False: the file is
+    /// invalid, or too large.
     [[nodiscard]] bool adopt_trace(const std::string& path);
 
     /// Explores what record() recorded.
     [[nodiscard]] std::optional<finding> explore(target& t, const limits& most, counts& counted,
                                                  u64 seed, persistence mode,
                                                  const std::function<bool()>& out_of_time);
-    /// Records and explores. A trace of a release build is adopted in between, if one is named;
-    /// throws std::runtime_error when it is none.
+    /// Records and explores. If a trace of a release build is named, it is used instead; throws
+    /// std::runtime_error if it is invalid.
     [[nodiscard]] std::optional<finding> round(const target_description& d, const limits& most,
                                                counts& counted, u64 seed, persistence mode,
                                                const std::function<bool()>& out_of_time,
@@ -53,7 +54,7 @@ class laboratory {
         return {before_, mode, recorded_.files};
     }
     void clear(unsigned files);
-    /// Before any crash: what the run returned to its callers.
+    /// Before any crash: judges what the run returned to its callers.
     [[nodiscard]] std::optional<std::string> judge_run(const target& t) const;
     void erase_memory();
     void take_snapshot();

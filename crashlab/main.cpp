@@ -1,4 +1,4 @@
-// hf_crash: the crash lab on this house's own targets. See docs/crashlab.md.
+// hf_crash: the crash lab with this project's own targets. See docs/crashlab.md.
 #include <holdfast/crashlab/main.hpp>
 
 #include "crashlab/targets/target.hpp"

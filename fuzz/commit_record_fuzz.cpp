@@ -1,10 +1,11 @@
-// Feeds the opening of a region of transactions with commit records that somebody else wrote.
+// Fuzzes recovery of a region of transactions with commit records that another program has
+// modified.
 //
-// A region whose process ended in the midst of an epoch is made once, and kept in memory. Each
-// input is a program of edits of its log, eight bytes each: a place, a kind and a value; an edit
-// may make the checksum of the record before it right again, so that what lies behind is reached.
-// Then the records are applied as an opening does: that must end, and either be refused, with
-// nothing changed, or have changed nothing outside of the region.
+// A region whose process ended within an epoch is made once, and kept in memory. Each input is a
+// program of edits of its log, eight bytes each: a place, a kind and a value; an edit may also
+// correct the checksum of the record, so that the code after its check is reached. Then the records
+// are applied as by open(): that must end, and either be refused without a change, or change
+// nothing outside of the region.
 #include "base/checksum.hpp"
 #include "transaction/opening.hpp"
 #include "transaction/transaction_area.hpp"
@@ -81,7 +82,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
         hf::u32 value = 0;
         std::memcpy(&place, data + i, 2);
         std::memcpy(&value, data + i + 4, 4);
-        // The first lines hold the records.
+        // The records are in the first lines.
         const u64 at = v.log.offset + place % 1'024 / 4 * 4;
         std::memcpy(v.file->base() + at, &value, 4);
         if ((data[i + 3] & 1) != 0) mend_checksum(v, at / 64 * 64);

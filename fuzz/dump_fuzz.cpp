@@ -1,8 +1,8 @@
-// Feeds the reader of dumps with anything, in pieces of any size.
+// Fuzzes the reader of dumps, with pieces of any size.
 //
-// The first byte says how the rest is cut, and whether count and checksum of the end line are made
-// right, so that what lies behind them is reached. Nothing may crash; what is accepted, the writer
-// must write again byte for byte.
+// The first byte selects the size of the pieces, and whether count and checksum of the end line are
+// corrected, so that the code after their check is reached. Nothing may crash; the writer must
+// reproduce an accepted dump byte for byte.
 #include "dump/dump_text.hpp"
 
 #include <algorithm>
@@ -22,7 +22,7 @@ void require(bool condition) {
     if (!condition) std::abort();
 }
 
-/// The text with a right end line in place of its last line.
+/// The text, with its last line replaced by a correct end line.
 std::string with_right_end(const std::string& text) {
     std::string kept = text;
     if (!kept.empty() && kept.back() == '\n') kept.pop_back();

@@ -1,9 +1,9 @@
-// Feeds the tools of heaps with files in which somebody else wrote.
+// Fuzzes the tools for heaps with files that another program has modified.
 //
-// The first byte of the input chooses one of two heaps, closed or crashed, the rest is a program of
-// edits, eight bytes each: a place, a kind and a value. Whatever was done to the file: it is
-// refused, or it is read, printed and drawn; what is mended is sound, and opens; what is sound can
-// be used. No crash, no hang, no sanitizer's report.
+// The first byte of the input selects one of two heaps, closed or crashed; the rest is a program of
+// edits, eight bytes each: a place, a kind and a value. The file must be refused, or read, printed
+// and drawn; a repaired heap is sound and can be opened; a sound heap can be used. No crash, no
+// hang, no report of a sanitizer.
 #include <holdfast/heap.hpp>
 #include <holdfast/nv/vector.hpp>
 
@@ -59,7 +59,7 @@ nv::heap_options by_hand() {
     return o;
 }
 
-/// One file that becomes one heap after the other.
+/// One file that is reused for all heaps.
 class scratch_file {
    public:
     scratch_file() {
@@ -104,8 +104,8 @@ scratch_file& scratch() {
 
 struct victim {
     std::string image;
-    u64 used = 0;             ///< what lies behind is zero
-    std::vector<u64> places;  ///< of words that are not
+    u64 used = 0;             ///< all bytes after it are zero
+    std::vector<u64> places;  ///< of the words that are not zero
 };
 
 void grow(nv::heap<>& heap, nv::root<tree>& root) {
@@ -125,7 +125,7 @@ void grow(nv::heap<>& heap, nv::root<tree>& root) {
     }
 }
 
-/// Of one that crashed, references hold what nothing else does.
+/// In a crashed heap references own objects that nothing else does.
 victim make_victim(bool crashes) {
     fs::remove(scratch().path());
     auto heap = nv::heap<>::open(scratch().path(), by_hand()).value();
@@ -154,7 +154,7 @@ victim make_victim(bool crashes) {
     return v;
 }
 
-/// Three of four are where something lies, or beside it.
+/// Three of four edits are at a place with data, or next to one.
 hf::damage_test::edit read_edit(const std::uint8_t* at, const victim& v) {
     using namespace hf::damage_test;  // NOLINT(google-build-using-namespace): of its names alone
     u64 place = at[0] | u64{at[1]} << 8 | u64{at[2]} << 16;
@@ -162,11 +162,11 @@ hf::damage_test::edit read_edit(const std::uint8_t* at, const victim& v) {
     std::uint32_t value = 0;
     std::memcpy(&value, at + 4, sizeof value);
     const auto kind = static_cast<edit_kind>(at[3] % edit_kinds);
-    // Most files are whole.
+    // Most files keep their length.
     return {place, kind == edit_kind::end && value % 16 != 0 ? edit_kind::bit : kind, value};
 }
 
-/// As the program does: everything is read, changed and dropped.
+/// As the program does: reads, changes and drops everything.
 void use() {
     auto heap = nv::heap<>::open(scratch().path(), by_hand());
     if (!heap) return;
@@ -177,8 +177,8 @@ void use() {
     auto done = heap->atomic([&](nv::tx<>& tx) {
         u64 sum = 0;
         for (auto t = root->get(); t; t = t->next) {
-            if (++sum > 1000) break;  // a pointer may have been bent into a circle
-            // No check knows that a vector's length fits its array: elements are not looked at.
+            if (++sum > 1000) break;  // a damaged pointer may form a cycle
+            // No check knows that a vector's length fits its array, so elements are not read.
             sum += t->leaves.size() % 2;
             (void)t->back.get();
         }
@@ -202,11 +202,11 @@ void print(const nv::heap_look& look, const nv::heap_facts& facts) {
     }
 }
 
-std::string hint;  ///< what was wrong, for messages
-/// An opening has nothing to destroy: memory that it gave back twice would end the process.
+std::string hint;  ///< the damage, for messages
+/// open() has no objects to destroy: memory that it freed twice would end the process.
 bool is_at_rest = false;
 
-/// Whether nothing is wrong; nullopt: it is refused.
+/// Whether the heap is sound; nullopt: the file is refused.
 std::optional<bool> look_at_it(bool prints) {
     is_at_rest = false;
     const auto look = nv::heap_look::open(scratch().path());
@@ -235,7 +235,8 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     static const victim victims[] = {make_victim(false), make_victim(true)};
     if (size == 0) return 0;
     const victim& v = victims[data[0] % 2];
-    // Short inputs are programs, too: what lacks of their last edit is drawn by what there is.
+    // Short inputs are programs, too: the missing bytes of the last edit are derived from the
+    // others.
     std::vector<std::uint8_t> program(data + 1, data + std::min<std::size_t>(size, 1 + 8 * 16));
     hf::xoshiro256ss rest(hf::checksum64(data, size));
     while (program.size() % 8 != 0) program.push_back(static_cast<std::uint8_t>(rest()));

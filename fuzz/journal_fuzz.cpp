@@ -1,11 +1,11 @@
-// Feeds the opening of a region on the medium `file` with journals that somebody else wrote.
+// Fuzzes recovery on the medium `file` with journals that another program has modified.
 //
-// A region that a crash left, and its journal, are made once. The first byte of the input says what
-// becomes of the journal: replaced by the rest of the input, or changed by it. Then the rest is a
-// program of edits, eight bytes each: a place, a kind and a value. An edit may make the checksums
-// right again, so that what lies behind them is reached. An opening for inspection, which runs the
-// whole recovery on a private copy, must end, change neither file, and be refused or come to a
-// sound region; with right checksums over wrong lines it may come to any region, but to no crash.
+// A crashed region and its journal are made once. The first byte of the input selects whether the
+// rest of the input replaces the journal or is a program of edits, eight bytes each: a place, a
+// kind and a value. An edit may also correct the checksums, so that the code after their check is
+// reached. open() for inspection, which runs the whole recovery on a private copy, must end, change
+// neither file, and refuse the region or recover a sound one; with correct checksums over wrong
+// lines the region may be any, but nothing may crash.
 #include "journal/core.hpp"
 #include "journal/header.hpp"
 #include "map/engine.hpp"
@@ -43,7 +43,7 @@ void require(bool condition) {
 
 constexpr j::geometry shape{4 * j::page, 4};
 
-/// The base lies there for all runs, the journal is written anew for each.
+/// The base is shared by all runs, the journal is written for each.
 struct victim {
     fs::path file;
     journal_bytes journal;
@@ -51,8 +51,8 @@ struct victim {
     int fd = -1;
 };
 
-/// A region that was not closed, and a journal beside it that takes some of its lines through a few
-/// epochs, each time with the content that they have.
+/// A region that was not closed, and a journal that repeats some of its lines for a few epochs,
+/// with their current contents.
 victim make_victim() {
     const char* parent = std::getenv("HF_TEST_DIR");
     std::string directory =
@@ -67,14 +67,14 @@ victim make_victim() {
     require(opened.has_value());
     auto& epochs = (*opened)->epochs();
     require(epochs.wait_durable(epochs.current_epoch()).has_value());
-    // So that the base has what memory has.
+    // So that the base has the same contents as memory.
     require((*opened)->epochs().journal()->redo()->apply_all().has_value());
     const u64 epoch = (*opened)->epochs().current_epoch();
     const std::byte* const base = (*opened)->file().base();
     const auto& super = (*opened)->file().super();
     std::copy(std::begin(super.uuid), std::end(super.uuid), v.who.region.begin());
     v.who.generation = super.generation;
-    // As the base has it: durable up to the epoch before the running one.
+    // As in the base: durable up to the epoch before the current one.
     const fs::path journal = v.file.string() + ".journal";
     v.fd = ::open((v.file.string() + ".made").c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600);
     j::posix_file disk(v.fd, "made");
@@ -100,7 +100,7 @@ victim make_victim() {
     require(disk.read(0, v.journal).has_value());
     ::close(v.fd);
     ::close(base_fd);
-    // It dies here: what it leaves is a base that was not closed, and our journal.
+    // The region as a crash leaves it: an unclosed base, and our journal.
     fs::copy_file(v.file, v.file.string() + ".kept");
     opened->reset();
     fs::rename(v.file.string() + ".kept", v.file);
@@ -110,7 +110,7 @@ victim make_victim() {
     return v;
 }
 
-/// Makes the checksum of the chunk right that begins on this page.
+/// Corrects the checksum of the chunk that starts on this page.
 void mend_chunk(journal_bytes& bytes, u64 at, const j::identity& who) {
     j::chunk_header h{};
     if (at + sizeof h > bytes.size()) return;
@@ -141,7 +141,7 @@ struct edit {
 };
 static_assert(sizeof(edit) == 8);
 
-/// Whether it left some checksum right over changed content.
+/// Applies an edit. True: it corrected a checksum over changed contents.
 bool apply(journal_bytes& bytes, const edit& e, const j::identity& who) {
     const u64 pages = std::max<u64>(1, bytes.size() / j::page);
     const u64 page = e.page % pages * j::page;
@@ -162,7 +162,7 @@ bool apply(journal_bytes& bytes, const edit& e, const j::identity& who) {
         case 3:
             mend_header(bytes, e.page % 2);
             return true;
-        case 4:  // a chunk in another's place
+        case 4:  // copies a chunk to another place
             std::copy_n(bytes.begin() + static_cast<std::ptrdiff_t>(page), j::page,
                         bytes.begin() + static_cast<std::ptrdiff_t>(e.value % pages * j::page));
             return false;

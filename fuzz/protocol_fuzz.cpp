@@ -1,9 +1,8 @@
-// Feeds the server's protocol with anything, twice: in one piece, and in pieces to a client that
-// reads slowly.
+// Fuzzes the server's protocol, twice: in one piece, and in pieces to a client that reads slowly.
 //
-// The first two bytes say how the rest is cut, and how much a client may leave unread. Nothing may
-// crash; both conversations must come to the same answers, and the one that is bounded must keep to
-// its bound.
+// The first two bytes select the size of the pieces and the number of bytes that a client may leave
+// unread. Nothing may crash; both conversations must have the same answers, and the one with a
+// limit must keep it.
 #include "server/session.hpp"
 
 #include <stdlib.h>
@@ -27,7 +26,7 @@ using hf::detail::session_context;
 constexpr std::size_t max_item_size = 600;
 constexpr std::uint64_t now = 1'700'000'000;
 
-/// The conversations' store, in a directory that is gone as soon as the file is open.
+/// The store of all conversations, in a directory that is removed as soon as the file is open.
 hf::store& records() {
     static hf::store one = [] {
         const char* base = std::getenv("HF_TEST_DIR");
@@ -52,7 +51,7 @@ hf::store& records() {
     return one;
 }
 
-/// The largest answer that can come at once: a record's, with its key and numbers.
+/// The largest single answer: a record with its key and numbers.
 constexpr std::size_t largest_answer = max_item_size + hf::detail::max_protocol_key + 100;
 
 std::string converse(std::string_view stream, std::size_t piece, std::size_t bound) {
@@ -110,7 +109,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     const auto whole = converse(stream, stream.size(), static_cast<std::size_t>(1) << 30);
     const auto cut =
         converse(stream, std::size_t{1} + data[0], std::size_t{1} + data[1] * std::size_t{8});
-    // Cas uniques differ from one conversation to the other.
+    // The cas uniques of the two conversations differ.
     const bool shows_uniques = stream.find("gets") != std::string_view::npos ||
                                stream.find("gats") != std::string_view::npos;
     if (!shows_uniques && whole != cut) {

@@ -1,9 +1,8 @@
-// Feeds the judge of region headers with damaged ones.
+// Fuzzes the checks of region headers.
 //
-// The input is a program of edits to a good header, six bytes each: an offset (16 bits), a kind and
-// three bytes of value. So a short input reaches every field, and the fuzzer need not guess
-// checksums: an edit may make them right again. Nothing may crash; what is accepted must be
-// consistent.
+// The input is a program of edits to a valid header, six bytes each: an offset (16 bits), a kind
+// and three bytes of value. So a short input reaches every field, and the fuzzer need not guess
+// checksums: an edit may correct them. Nothing may crash; an accepted header must be consistent.
 #include "region/header.hpp"
 
 #include <cstddef>

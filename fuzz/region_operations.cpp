@@ -1,8 +1,8 @@
-// Feeds the map with regions in which somebody else wrote (tests/damage/trial.hpp).
+// Fuzzes maps with regions that another program has modified (tests/damage/trial.hpp).
 //
-// The first byte of the input chooses one of the regions, closed or crashed, of epochs, with small
-// values in its leaves or without, or of one of the eager indexes; the rest is a program of edits,
-// eight bytes each: a place, a kind and a value.
+// The first byte of the input selects a region: closed or crashed, checkpointed, with or without
+// inlined values, or with one of the eager indexes; the rest is a program of edits, eight bytes
+// each: a place, a kind and a value.
 #include <holdfast/eager.hpp>
 
 #include "base/checksum.hpp"
@@ -46,11 +46,11 @@ edit read_edit(const std::uint8_t* at) {
     std::uint32_t value = 0;
     std::memcpy(&value, at + 4, sizeof value);
     const auto kind = static_cast<edit_kind>(at[3] % edit_kinds);
-    // Most files are whole.
+    // Most files keep their length.
     return {place, kind == edit_kind::end && value % 16 != 0 ? edit_kind::bit : kind, value};
 }
 
-/// Two of three are of epochs, one of these with small values in its leaves.
+/// Two of three are checkpointed, one of these with inlined values.
 std::vector<victim> make_all() {
     std::vector<victim> all;
     const auto& indexes = hf::eager_index_names();
@@ -74,7 +74,7 @@ std::vector<victim> make_all() {
 struct tally {
     u64 inputs = 0;
     u64 refused = 0;
-    u64 noticed = 0;  ///< by the check
+    u64 noticed = 0;  ///< detected by check()
     u64 errors = 0;   ///< of operations
     u64 operations = 0;
     void add(const seen& s) {
@@ -103,7 +103,8 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     static const std::vector<victim> victims = make_all();
     if (size == 0) return 0;
     const victim& v = victims[data[0] % victims.size()];
-    // Short inputs are programs, too: what lacks of their last edit is drawn by what there is.
+    // Short inputs are programs, too: the missing bytes of the last edit are derived from the
+    // others.
     std::vector<std::uint8_t> program(data + 1, data + std::min<std::size_t>(size, 1 + 8 * 16));
     hf::xoshiro256ss rest(hf::checksum64(data, size));
     while (program.size() % 8 != 0) program.push_back(static_cast<std::uint8_t>(rest()));

@@ -1,4 +1,4 @@
-// `holdfast bench compare`: Holdfast and its peers on one disk, in one process, in turns.
+// `holdfast bench compare`: Holdfast and its peers on one disk, in one process, interleaved.
 #include "base/clock.hpp"
 #include "bench/compare/entrant.hpp"
 #include "bench/compare/io_count.hpp"
@@ -18,9 +18,10 @@ namespace hf::bench {
 
 namespace {
 
-/// Part of a round that runs before it, unmeasured, to fill caches and begin background work.
+/// One part in this many of a round runs before it, unmeasured, to fill caches and start background
+/// work.
 constexpr unsigned running_in_share = 5;
-/// And one that runs after the repetitions, to see how far behind the disk is.
+/// One part in this many runs after the repetitions, to measure the lag of durability.
 constexpr unsigned lag_share = 5;
 constexpr u64 fewest_steps = u64{1} << 16;
 constexpr u64 most_steps = u64{1} << 24;
@@ -36,7 +37,7 @@ class comparison {
         bool loaded = false;
         for (const acknowledge ack : o_.acks) {
             if (!loaded && ack != acknowledge::behind) {
-                // Loaded as quickly as may be, then opened again for what is to be measured.
+                // Loaded with the fastest mode, then reopened for the measurement.
                 if (auto done = session(acknowledge::behind, true, false); !done) return done;
                 loaded = true;
             }
@@ -54,7 +55,7 @@ class comparison {
     }
 
    private:
-    /// Opens all stores, works, and closes them. What was written before it must be there.
+    /// Opens all stores, works, and closes them. Earlier writes must be found.
     result<void> session(acknowledge ack, bool load, bool measure) {
         if (interrupted()) return {};
         for (auto& e : all_) {
@@ -136,7 +137,7 @@ class comparison {
         return measure_lags(c);
     }
 
-    /// In rounds of their own: the watch costs time.
+    /// In separate rounds, since the watch costs time.
     result<void> measure_lags(cell& c) {
         const stream steps = draw(c.work, c.spread, o_.repetitions + 1);
         for (std::size_t i = 0; i < all_.size() && !interrupted() && watched_; ++i) {
@@ -153,7 +154,7 @@ class comparison {
                 c.lags.push_back(std::move(*measured));
             }
         }
-        // Of all stores, or of none.
+        // Report the lags of all stores, or of none.
         if (c.lags.size() != all_.size()) c.lags.clear();
         return {};
     }
@@ -166,8 +167,8 @@ class comparison {
         return measured;
     }
 
-    /// In another order each time, so that nobody always runs behind the same neighbour. Turn 0 is
-    /// the running in, which does not count.
+    /// A different order each time, so that no store always runs after the same one. Turn 0 is the
+    /// warm-up, which does not count.
     result<void> take_turns(cell& c, unsigned turn) {
         const std::string what =
             fmt::format("{} {} {}", to_string(c.work), to_string(c.spread), to_string(c.ack));
@@ -193,7 +194,7 @@ class comparison {
         return std::move(drawn.front());
     }
 
-    /// Of a round, this part.
+    /// A plan for one part in `share` of a round.
     [[nodiscard]] round_plan plan_of(const stream& steps, acknowledge ack, unsigned share) const {
         round_plan plan;
         plan.steps = &steps;
@@ -237,11 +238,11 @@ class comparison {
     std::ostream& out_;
     nlohmann::json& json_;
     comparison_results results_;
-    bool watched_ = true;  ///< what reaches the disk can be seen
+    bool watched_ = true;  ///< whether writes to the disk can be observed
 };
 
-/// Everything is to fit into memory several times: ours, ours in tmpfs, what the peers keep, and
-/// the page cache.
+/// Memory for several copies of the data: Holdfast's region, the one in tmpfs, the peers' caches,
+/// and the page cache.
 result<void> check_memory(const compare_options& o) {
     const u64 needed = memory_for(o) * (2 + 2 * o.peers.size());
     const u64 there = available_memory();

@@ -23,24 +23,24 @@ namespace hf::bench {
 
 namespace {
 
-/// Unlike anything that a store writes by itself.
+/// Bytes that no store writes by itself.
 constexpr u64 probe_mark = 0x9d3bf6a1c75ee8f5U;
 constexpr std::size_t mark_size = 2 * sizeof(u64);
 
-/// A number with a check: behind a mark that ends a piece stands something else.
+/// A number with its check: bytes after a mark at the end of a piece do not match.
 constexpr u64 checked_word(u64 probe) noexcept {
     return probe << 32 | (probe * 0x9e3779b97f4a7c15U) >> 32;
 }
 
 using file_number = std::pair<dev_t, ino_t>;
 
-/// Never destroyed: a call may still be on its way through here when nobody watches any more.
+/// Never destroyed: a call may still run through it after the watch has ended.
 struct watching {
     std::atomic<bool> on{false};
     std::atomic<u64> begun{0};
     std::atomic<u64> acknowledged{0};
     std::mutex mutex;
-    std::map<file_number, u64> written;  ///< the newest probe in each file
+    std::map<file_number, u64> written;  ///< the newest probe written to each file
     u64 landed = 0;
     std::vector<landing> landings;
     std::optional<import_table> calls;
@@ -57,14 +57,14 @@ std::optional<file_number> file_of(int fd) noexcept {
     return file_number(s.st_dev, s.st_ino);
 }
 
-/// Up to `probe`, as of now. The caller has the mutex.
+/// All probes up to `probe` are durable now. The caller holds the mutex.
 void land(watching& w, u64 probe) {
     if (probe <= w.landed) return;
     w.landed = probe;
     w.landings.push_back({now_ns(), probe});
 }
 
-/// After a write that the kernel has taken `n` bytes of.
+/// Records a write of which the kernel accepted `n` bytes.
 void note_write(int fd, std::span<const iovec> pieces, ssize_t n) {
     watching& w = watched();
     if (n <= 0 || !w.on.load(std::memory_order_relaxed)) return;
@@ -88,7 +88,7 @@ void note_write(int fd, std::span<const iovec> pieces, ssize_t n) {
     if (synced) land(w, newest);
 }
 
-/// Around a sync: what it covers is settled when it begins.
+/// Wraps a sync: it covers the writes that returned before it began.
 template <class Sync>
 auto around_sync(u64 covered, Sync sync) {
     const auto outcome = sync();
@@ -112,7 +112,7 @@ u64 covered_in(int fd) {
     return found == w.written.end() ? 0 : found->second;
 }
 
-// What is called instead. System calls, because the C library's functions end up here.
+// The replacements. They use system calls, since the C library's functions are redirected to them.
 ssize_t watched_write(int fd, const void* from, std::size_t size) {
     const ssize_t n = ::syscall(SYS_write, fd, from, size);
     const iovec piece{const_cast<void*>(from), size};
@@ -131,7 +131,7 @@ ssize_t watched_writev(int fd, const iovec* pieces, int count) {
     return n;
 }
 ssize_t watched_pwritev(int fd, const iovec* pieces, int count, off_t at) {
-    // The offset in two halves, of which x86-64 takes both from the first.
+    // The offset in two halves; x86-64 takes both from the first.
     const ssize_t n = ::syscall(SYS_pwritev, fd, pieces, count, at, 0);
     note_write(fd, {pieces, static_cast<std::size_t>(std::max(count, 0))}, n);
     return n;
@@ -153,13 +153,13 @@ int watched_msync(void* at, std::size_t size, int flags) {
                        [&] { return static_cast<int>(::syscall(SYS_msync, at, size, flags)); });
 }
 
-/// A function as import tables hold it.
+/// A function's address as import tables contain it.
 template <class F>
 void* entry(F* function) {
     return reinterpret_cast<void*>(function);
 }
 
-/// A file in memory, written and synced as a store would.
+/// Writes and syncs a file in memory as a store would, to test the watch.
 bool sees_this_program(disk_watch& watch) {
     const int fd = ::memfd_create("holdfast-bench-probe", MFD_CLOEXEC);
     if (fd < 0) return false;

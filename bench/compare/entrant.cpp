@@ -33,7 +33,7 @@ own_directory::~own_directory() {
 }
 
 u64 memory_for(const compare_options& o) noexcept {
-    constexpr u64 hints_share = 8;  // the most that they take of a region's size
+    constexpr u64 hints_share = 8;  // maximum share of a region's size
     const u64 region = size_for(o.records, o.value_size);
     return region + region / hints_share;
 }
@@ -45,7 +45,7 @@ result<void> entrant::open(const compare_options& o, acknowledge ack) {
     wanted.window = o.window;
     wanted.records = o.records;
     wanted.value_size = o.value_size;
-    // One more for the verification, or for the probes of durability.
+    // One more for the verification, or for the probes.
     wanted.clients = std::max(o.threads, o.clients) + 1;
     wanted.memory = memory_for(o);
     auto opened = make(wanted);

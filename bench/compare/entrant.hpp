@@ -1,4 +1,4 @@
-// bench/compare/entrant.hpp: who takes part in a comparison, and where its files lie.
+// bench/compare/entrant.hpp: the participants of a comparison, and the directories of their files.
 #pragma once
 
 #include "bench/compare/ledger.hpp"
@@ -15,7 +15,7 @@ namespace hf::bench {
 inline constexpr std::string_view ours = "holdfast/file";
 inline constexpr std::string_view in_memory = "holdfast/shm";
 
-/// A new directory that goes, with everything in it, when this does.
+/// A new directory; the destructor removes it with its contents.
 class own_directory {
    public:
     [[nodiscard]] static result<std::unique_ptr<own_directory>> make(
@@ -30,7 +30,7 @@ class own_directory {
     std::filesystem::path path_;
 };
 
-/// Bytes that Holdfast may take for the records: the region, and hints where keys are.
+/// Memory budget of Holdfast for the records: the region and its hints.
 [[nodiscard]] u64 memory_for(const compare_options& o) noexcept;
 
 struct entrant {
@@ -38,7 +38,7 @@ struct entrant {
     std::function<result<std::unique_ptr<contender>>(const contender_options&)> make;
     std::unique_ptr<own_directory> directory;
     ledger notes;
-    std::unique_ptr<contender> store;  ///< while it is open
+    std::unique_ptr<contender> store;  ///< nullptr while closed
 
     [[nodiscard]] result<void> open(const compare_options& o, acknowledge ack);
     [[nodiscard]] result<void> close();
@@ -46,8 +46,8 @@ struct entrant {
 
 using entrants = std::vector<std::unique_ptr<entrant>>;
 
-/// Holdfast on the disk, Holdfast in tmpfs, the peers; not open yet. A peer that is not there is
-/// an error before anything is measured.
+/// Holdfast on the disk, Holdfast in tmpfs, and the peers; not open yet. A missing peer is an error
+/// before any measurement.
 [[nodiscard]] result<entrants> make_entrants(const compare_options& o);
 
 }  // namespace hf::bench

@@ -39,7 +39,7 @@ class holdfast_contender final : public contender {
 
     result<void> open(medium_kind wanted, bool force) {
         map_options o;
-        // A put that waits ends the epoch itself (group commit); the clock is there for the rest.
+        // A put that waits ends the epoch itself (group commit); the clock serves the others.
         o.epoch = options_.ack == acknowledge::behind ? options_.window : shortest_epoch;
         o.region.initial_size = size_for(options_.records, options_.value_size);
         if (force) o.region.medium = wanted;
@@ -61,7 +61,7 @@ class holdfast_contender final : public contender {
     result<void> begin() override { return {}; }
     result<void> make_durable() override { return map_->sync(); }
 
-    /// Until what the journal brings to the file has stopped growing.
+    /// Waits until the journal has applied its records to the file.
     result<void> rest() override {
         if (auto done = map_->sync(); !done) return done;
         for (u64 seen = ~u64{0}; seen != base_bytes();) {

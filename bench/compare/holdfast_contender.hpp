@@ -9,7 +9,7 @@
 namespace hf::bench {
 
 /// A map in `options.directory`. The file system there must give the medium `wanted`, unless
-/// `force` makes it so: a journal in tmpfs shows that everything works, and no speed.
+/// `force` sets it: a journal in tmpfs is for functional tests only.
 [[nodiscard]] result<std::unique_ptr<contender>> open_holdfast(const contender_options& options,
                                                                medium_kind wanted, bool force);
 

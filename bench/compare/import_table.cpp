@@ -25,7 +25,7 @@ void fill_slot(void** at, void* value, bool read_only) {
 
 }  // namespace
 
-/// One loaded object: what its dynamic section says of its imports.
+/// The imports of a loaded object, from its dynamic section.
 struct import_walk {
     const dl_phdr_info& object;
     std::span<const replaced_function> functions;
@@ -36,7 +36,7 @@ struct import_walk {
     u64 relro_begin = 0;
     u64 relro_end = 0;
 
-    /// The loader has made addresses of most offsets.
+    /// The loader has already replaced most offsets by addresses.
     template <class T>
     [[nodiscard]] const T* at(u64 place) const {
         return reinterpret_cast<const T*>(place < object.dlpi_addr ? place + object.dlpi_addr

@@ -1,4 +1,4 @@
-// bench/compare/import_table.hpp: calls of the C library's functions, led somewhere else.
+// bench/compare/import_table.hpp: redirects calls of the C library's functions.
 #pragma once
 
 #include <span>
@@ -11,8 +11,8 @@ struct replaced_function {
     void* by;
 };
 
-/// For as long as it lives, what is loaded now and imports one of these functions calls the other
-/// one instead: the program and its libraries, the C library itself excepted.
+/// While it exists, all loaded objects that import one of these functions call the replacement: the
+/// program and its libraries, except the C library itself.
 class import_table {
    public:
     explicit import_table(std::span<const replaced_function> functions);

@@ -46,7 +46,7 @@ u64 occupied_bytes(const std::filesystem::path& directory) {
     std::error_code ignored;
     for (const auto& entry : std::filesystem::recursive_directory_iterator(directory, ignored)) {
         struct stat s{};
-        // In blocks: LMDB's file, and ours, may have holes.
+        // In blocks: LMDB's file, and Holdfast's, may have holes.
         if (::stat(entry.path().c_str(), &s) == 0 && S_ISREG(s.st_mode)) {
             sum += static_cast<u64>(s.st_blocks) * 512;
         }

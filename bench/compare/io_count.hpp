@@ -1,8 +1,8 @@
-// bench/compare/io_count.hpp: what this process has caused to be written to storage.
+// bench/compare/io_count.hpp: the bytes that this process has written to storage.
 //
-// The kernel's count (write_bytes of /proc/self/io), the same for everything in the process: pages
-// of files as they become dirty, by write() or through a mapping, and direct writes. Pages of tmpfs
-// are never written and do not count.
+// The kernel's count (write_bytes of /proc/self/io), which treats all writes alike: pages of files
+// when they become dirty, by write() or through a mapping, and direct writes. Pages of tmpfs do not
+// count.
 #pragma once
 
 #include "base/bits.hpp"
@@ -12,10 +12,10 @@
 
 namespace hf::bench {
 
-/// Bytes since the process began; 0 where the kernel does not say.
+/// Bytes since the process started; 0 if the kernel does not report them.
 [[nodiscard]] u64 written_to_storage();
 
-/// File system and device that a directory lies on: "ext4 on /dev/vda".
+/// File system and device of a directory: "ext4 on /dev/vda".
 [[nodiscard]] std::string disk_of(const std::filesystem::path& directory);
 
 /// Bytes that the files of a directory occupy.

@@ -17,7 +17,7 @@ namespace {
 
 constexpr std::chrono::milliseconds between_probes{1};
 constexpr u64 between_instants_ns = 100'000;
-/// However short the round is.
+/// Minimum, even for a short round.
 constexpr std::size_t fewest_probes = 10;
 
 class prober {
@@ -59,12 +59,12 @@ class prober {
     std::optional<error> failed_;
 };
 
-/// From the first acknowledgement to the last one; later there is nothing more to lose.
+/// From the first acknowledgement to the last one; after it no more probes are at risk.
 histogram ages_at_risk(u64 first, const std::vector<u64>& acknowledged_ns,
                        std::span<const landing> landings) {
     histogram ages;
     if (acknowledged_ns.empty()) return ages;
-    u64 safe = 0;  // so many of the probes
+    u64 safe = 0;  // number of landed probes
     std::size_t next = 0;
     for (u64 t = acknowledged_ns.front(); t <= acknowledged_ns.back(); t += between_instants_ns) {
         for (; next < landings.size() && landings[next].ns <= t; ++next) {
@@ -109,7 +109,7 @@ result<lag> measure_lag(contender& c, ledger& notes, const round_plan& plan, u64
     probing.join();
     if (!ran) return tl::unexpected(ran.error());
     if (probes.failed()) return tl::unexpected(*probes.failed());
-    // The last ones land, too.
+    // So that the last probes land, too.
     if (auto done = c.make_durable(); !done) return tl::unexpected(done.error());
     return lag_of(probes.first, std::move(probes.acknowledged_ns), (*watch)->landings());
 }

@@ -1,14 +1,15 @@
-// bench/compare/ledger.hpp: what a contender must answer for some of the records.
+// bench/compare/ledger.hpp: the allowed values of some records of a contender.
 //
-// Some thousand records are watched, evenly spread, hot ones among them as it happens. Each client
-// notes its newest put to each of them: stamp, begin and end. Of puts by several clients any may
-// have come last, as long as none began after it had ended; so
+// Some thousand records are watched, evenly spread, and so some of the hot ones, too. Each client
+// records its newest put to each of them: stamp, begin and end. If several clients put a record,
+// any put may be the last that did not end before another one began. So
 //
 //   a value is right  iff  it is of some client's newest put to the record, and no other client's
 //                          newest put to the record began after that one had ended.
 //
-// A client writes its own notes only, and the judge looks when no client is at work; no lock is
-// needed. Times are of the time-stamp counter, which x86 keeps equal on all cores.
+// A client writes only its own entries, and the check runs while no client works; so no lock is
+// needed. Times are read from the time-stamp counter, which is synchronised between the cores of an
+// x86.
 #pragma once
 
 #include "base/bits.hpp"
@@ -24,7 +25,7 @@ class ledger {
     ledger(u64 records, unsigned clients);
 
     [[nodiscard]] bool watches(u64 record) const noexcept { return (record & mask_) == 0; }
-    /// A number that no put to this contender had before; `client` counts from 0.
+    /// A stamp that no earlier put to this contender had; `client` counts from 0.
     [[nodiscard]] u64 next_stamp(unsigned client) noexcept {
         return ++stamps_[client].last << client_bits | client;
     }
@@ -33,9 +34,9 @@ class ledger {
     }
 
     [[nodiscard]] u64 watched() const noexcept { return watched_; }
-    /// The record watched as number `index`.
+    /// The watched record with this index.
     [[nodiscard]] u64 record_at(u64 index) const noexcept { return index << shift_; }
-    /// Why a value of this stamp is wrong for the record now; nullopt: it is right.
+    /// Why a value with this stamp is wrong for the record now; nullopt: it is right.
     [[nodiscard]] std::optional<std::string> objection(u64 record, u64 stamp) const;
 
     static constexpr unsigned client_bits = 8;

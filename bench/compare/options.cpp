@@ -13,7 +13,7 @@ namespace hf::bench {
 
 namespace {
 
-constexpr u32 most_value_size = 4096;  // larger ones take another way in each of the stores
+constexpr u32 most_value_size = 4096;  // stores handle larger values in a different way
 constexpr unsigned most_clients = 200;
 constexpr unsigned longest_round = 3600;
 

@@ -11,7 +11,7 @@
 #include <string>
 #include <vector>
 
-// Another library's names.
+// Names of another library.
 // NOLINTBEGIN(readability-identifier-naming)
 namespace CLI {
 class App;
@@ -28,15 +28,15 @@ struct compare_options {
     std::chrono::microseconds window = std::chrono::milliseconds(64);
     u64 records = 10'000'000;
     u32 value_size = 100;
-    unsigned threads = 1;   ///< clients where writes are acknowledged at once
-    unsigned clients = 64;  ///< clients where each write waits
+    unsigned threads = 1;   ///< number of clients if writes are acknowledged at once
+    unsigned clients = 64;  ///< number of clients if each write waits
     std::chrono::seconds round{10};
     u64 operations = 0;  ///< of each client and round; 0: as many as the round's time allows
     unsigned repetitions = 3;
     u64 seed = 1;
     std::filesystem::path directory = ".";
     bool check = false;
-    /// No option: the journal in tmpfs, for tests on machines without a disk.
+    /// Not an option: the journal in tmpfs, for tests on machines without a disk.
     bool force_medium = false;
 };
 
@@ -49,9 +49,9 @@ class compare_parser {
     compare_parser(const compare_parser&) = delete;
     compare_parser& operator=(const compare_parser&) = delete;
 
-    /// Adds the subcommand, which this must outlive.
+    /// Adds the subcommand; this object must outlive it.
     [[nodiscard]] CLI::App* add_to(CLI::App& bench);
-    /// After parsing. A value that makes no sense throws as option_values.hpp does.
+    /// After parsing. An invalid value throws as in option_values.hpp.
     [[nodiscard]] compare_options translate() const;
     [[nodiscard]] std::optional<std::string> json() const;
 

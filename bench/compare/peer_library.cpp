@@ -19,8 +19,8 @@ struct known_peer {
     const char* name;
     const char* module;
     const char* variant;
-    const char* package;  ///< Debian's, to build the module with
-    bool on_disk;         ///< one that `bench compare` may compare with
+    const char* package;  ///< Debian's package to build the module with
+    bool on_disk;         ///< whether `bench compare` supports it
 };
 constexpr std::array known_peers = {
     known_peer{"rocksdb", "rocksdb", "", "librocksdb-dev", true},
@@ -29,7 +29,7 @@ constexpr std::array known_peers = {
     known_peer{"lmdb-pwrite", "lmdb", "pwrite", "liblmdb-dev", true},
 };
 
-/// From the program's directory.
+/// Relative to the program's directory.
 constexpr std::array places = {".",
                                "peers",
                                "../lib/holdfast",
@@ -83,8 +83,8 @@ result<void*> open_peer_module(const std::string& what, const std::string& modul
         return failure({errc::not_found, what, file,
                         "it is not there: this was built where " + package + " was not", next});
     }
-    // Local and at once: nothing of a peer is seen by Holdfast or by the next peer. For good,
-    // because a peer may have threads of its own that run on (RocksDB's pool does).
+    // RTLD_LOCAL and RTLD_NOW: no symbol of a peer is visible to Holdfast or another peer.
+    // RTLD_NODELETE: a peer may have threads that continue to run (RocksDB's pool does).
     void* handle = ::dlopen(found->c_str(), RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
     if (handle != nullptr) return handle;
     return failure({errc::incompatible, what, found->string(), last_problem(), next});
@@ -97,7 +97,7 @@ result<std::unique_ptr<peer_library>> peer_library::load(std::string_view name) 
         return failure({errc::usage, what, "--peers", "there is no such peer",
                         "holdfast bench compare --help lists them"});
     }
-    // libpmem looks at it when it is loaded.
+    // libpmem reads it when it is loaded.
     ::setenv("PMEM_IS_PMEM_FORCE", "1", 1);
     auto handle = open_peer_module(what, peer->module, peer->package);
     if (!handle) return tl::unexpected(handle.error());

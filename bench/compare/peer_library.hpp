@@ -1,4 +1,4 @@
-// bench/compare/peer_library.hpp: a peer's module, found beside the program and opened.
+// bench/compare/peer_library.hpp: finds and opens the module of a peer.
 #pragma once
 
 #include "bench/peers/contender.hpp"
@@ -10,19 +10,20 @@
 
 namespace hf::bench {
 
-/// Peers of `bench compare` that there is a module for, whether it was built or not: "name", or
-/// "name-variant" where one can be set up in more than one way.
+/// Peers of `bench compare` with a module, whether it was built or not: "name", or "name-variant"
+/// if it has several configurations.
 [[nodiscard]] const std::vector<std::string>& peer_names();
 
-/// Opens `hf_bench_peer_MODULE.so` for good. Looks beside the program, in ../lib/holdfast of an
-/// installation, in bench/peers of a build tree. errc::not_found says which package to install.
+/// Opens `hf_bench_peer_MODULE.so` permanently. Searches the program's directory, ../lib/holdfast
+/// of an installation, and bench/peers of a build tree. errc::not_found names the package to
+/// install.
 [[nodiscard]] result<void*> open_peer_module(const std::string& what, const std::string& module,
                                              const std::string& package);
 
-/// Stays in memory until it ends; after every contender that it has made.
+/// Must outlive all contenders that it makes.
 class peer_library {
    public:
-    /// As open_peer_module() does.
+    /// As open_peer_module().
     [[nodiscard]] static result<std::unique_ptr<peer_library>> load(std::string_view name);
     ~peer_library();
     peer_library(const peer_library&) = delete;

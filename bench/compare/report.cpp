@@ -79,7 +79,7 @@ std::vector<double> own_amplifications(const std::vector<sample>& samples, u32 v
     return all;
 }
 
-/// Each repetition, so that the median can be judged.
+/// All repetitions, so that the median can be judged.
 std::string each_mops(const std::vector<double>& speeds) {
     std::string all;
     for (const double s : speeds) all += (all.empty() ? "" : " ") + fixed(s / 1e6, 3);
@@ -170,7 +170,7 @@ void report_cells(const comparison_results& r, u32 value_size, std::ostream& out
     json["results"] = nlohmann::json::array();
     for (const cell& c : r.cells) {
         for (std::size_t i = 0; i < r.entrants.size(); ++i) {
-            // Interrupted before every store had its turn: there is nothing to compare.
+            // Interrupted before every store had its turn: no comparison is possible.
             if (!c.of_entrant[i].empty()) add_row(c, i, r, value_size, t, json["results"]);
         }
     }

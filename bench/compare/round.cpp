@@ -26,7 +26,7 @@ error wrong(u64 record, const std::string& why) {
             "the figures are worth nothing; report this as a bug"};
 }
 
-/// What all clients of a round share.
+/// Shared by all clients of a round.
 struct meeting {
     std::latch ready;
     std::atomic<bool> stop{false};
@@ -98,7 +98,7 @@ class client {
         m.stop.store(true);
     }
 
-    /// Ends the operation that began at the end of the last one.
+    /// Ends the operation that began at the end of the previous one.
     void finish(histogram& into) {
         const u64 now = std::max(ticks(), begin_ticks_);
         into.add(static_cast<u64>(static_cast<double>(now - begin_ticks_) * scale_));
@@ -148,7 +148,7 @@ class client {
 
 using clients = std::vector<std::unique_ptr<client>>;
 
-/// Stops the clients when time is up or the user has had enough.
+/// Stops the clients when the time is over or the user interrupts.
 void supervise(meeting& m, std::chrono::milliseconds duration) {
     using clock = std::chrono::steady_clock;
     const auto end = clock::now() + duration;

@@ -1,4 +1,4 @@
-// bench/compare/targets.hpp: what the medium `file` is to reach, held against what was measured.
+// bench/compare/targets.hpp: compares the results with the targets for the medium `file`.
 #pragma once
 
 #include "bench/compare/report.hpp"
@@ -15,17 +15,17 @@ struct target {
     std::string what;
     double measured = 0;
     double wanted = 0;
-    bool at_least = true;  ///< otherwise below
+    bool at_least = true;  ///< otherwise: below
 
     [[nodiscard]] bool met() const noexcept {
         return at_least ? measured >= wanted : measured < wanted;
     }
 };
 
-/// Those that the cells say something about.
+/// The targets that the measured cells can decide.
 [[nodiscard]] std::vector<target> targets_of(const comparison_results& r);
 
-/// A table; "targets" and "targets met" of the JSON: whether there is one, and all are met.
+/// Prints a table. Sets "targets" and "targets met" (all are met, and there is one) in the JSON.
 void report_targets(const std::vector<target>& all, std::ostream& out, nlohmann::json& json);
 
 }  // namespace hf::bench

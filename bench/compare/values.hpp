@@ -1,8 +1,8 @@
-// bench/compare/values.hpp: values that tell which write they are from, down to the last byte.
+// bench/compare/values.hpp: values that identify their write.
 //
-// A value holds its record's number, the stamp of its write, and a filling that follows from both.
-// So every get can be checked for the record at the cost of one comparison, and a value that is
-// damaged, mixed of two writes, or another record's gives itself away.
+// A value contains its record's number, the stamp of its write, and filler bytes derived from both.
+// So every get can be checked for the right record by one comparison, and a value that is damaged,
+// mixed from two writes, or another record's is detected.
 #pragma once
 
 #include "base/bits.hpp"
@@ -37,7 +37,7 @@ class value_maker {
     std::string bytes_;
 };
 
-/// Whether it is of the record and of the size; what every get checks.
+/// Whether the value is of the record and has the size; checked by every get.
 [[nodiscard]] inline bool belongs_to(std::string_view value, u64 record, u32 size) noexcept {
     u64 number = 0;
     if (value.size() != size) return false;
@@ -45,7 +45,7 @@ class value_maker {
     return number == record;
 }
 
-/// The stamp of a value that is right in every byte; nullopt for any other.
+/// The stamp of a value whose bytes are all right; nullopt otherwise.
 [[nodiscard]] inline std::optional<u64> stamp_of(std::string_view value, u64 record, u32 size) {
     if (!belongs_to(value, record, size)) return std::nullopt;
     u64 stamp = 0;

@@ -1,4 +1,4 @@
-// `holdfast bench heap`: transactions on objects, Holdfast's and others', in turn.
+// `holdfast bench heap`: transactions on objects, Holdfast's and others', interleaved.
 #include "base/clock.hpp"
 #include "base/random.hpp"
 #include "bench/heap/own_rival.hpp"
@@ -33,10 +33,10 @@ using pair = object_rival::pair;
 constexpr std::string_view ours = "holdfast";
 constexpr std::string_view paper_log = "holdfast-undo";
 constexpr std::string_view nothing_durable = "nodur";
-/// Transactions to a look at the clock, which costs as much as a short one's tenth.
+/// Transactions between readings of the clock, which cost a tenth of a short transaction.
 constexpr unsigned transactions_a_look = 8;
 
-/// A row of the table: the same work for all who do it.
+/// A row of the table: the same work for all contestants.
 struct row {
     std::string name;
     object_work work = object_work::nothing;
@@ -46,11 +46,11 @@ struct row {
     unsigned in_flight = 1;
 };
 
-/// Which keys are there: a bit of each, for a miss of the cache in looking at it would be a part of
-/// what is measured. Threads that share the keys out by their remainder have words of their own.
+/// The set of existing keys: one bit for each, since a cache miss in it would be part of the
+/// measurement. Threads that divide the keys by remainder use separate words.
 class key_set {
    public:
-    static constexpr u64 shares = 32;  ///< the number of threads divides it
+    static constexpr u64 shares = 32;  ///< a multiple of the number of threads
 
     explicit key_set(u64 keys = 0)
         : share_words_(keys / (64 * shares) + 1), words_(shares * share_words_) {}
@@ -64,7 +64,7 @@ class key_set {
     std::vector<u64> words_;
 };
 
-/// Somebody at work, with what must be there.
+/// A heap with its expected contents.
 struct contestant {
     std::string name;
     fs::path directory;
@@ -81,8 +81,8 @@ struct contestant {
     }
 };
 
-/// Million transactions a second, by repetition; flushes and fences a transaction by the thread
-/// that runs it, of Holdfast's: those of the epochs' ends are not among them.
+/// Million transactions a second, by repetition. Flushes and fences a transaction, of Holdfast
+/// only, by the thread that runs it: without those at the ends of epochs.
 struct outcome_of {
     std::vector<double> rates;
     double flushes = 0;
@@ -126,7 +126,7 @@ class heap_measurement {
         return std::find(o_.parts.begin(), o_.parts.end(), p) != o_.parts.end();
     }
 
-    // --- who takes part ---
+    // --- contestants ---
     [[nodiscard]] object_options options_for(const std::string& name, object_work w,
                                              const fs::path& below) const {
         object_options common;
@@ -185,7 +185,7 @@ class heap_measurement {
         }
         return all;
     }
-    /// Half of all keys, in an order of chance.
+    /// Inserts half of all keys, in random order.
     void load(contestant& c) const {
         xoshiro256ss random(o_.seed);
         c.is_there = key_set(2 * o_.elements);
@@ -199,7 +199,7 @@ class heap_measurement {
         c.at_work->load(keys);
     }
 
-    // --- one round ---
+    // --- a round ---
     [[nodiscard]] u64 key_for(const row& r, xoshiro256ss& random, unsigned thread,
                               const zipfian& skewed) const {
         const u64 keys = 2 * o_.elements / r.threads;
@@ -210,7 +210,7 @@ class heap_measurement {
         } else {
             k = random.below(keys);
         }
-        return k * r.threads + thread;  // nobody else's
+        return k * r.threads + thread;  // only this thread uses the key
     }
     void transact(const row& r, contestant& c, xoshiro256ss& random, unsigned thread,
                   std::vector<pair>& places, const zipfian& skewed) const {
@@ -239,7 +239,7 @@ class heap_measurement {
             }
         }
     }
-    /// Transactions of one thread until the time is over.
+    /// Runs transactions of one thread until the time is over.
     u64 work_for(const row& r, contestant& c, u64 seed, unsigned thread, u64 ns) const {
         xoshiro256ss random(seed);
         std::vector<pair> places(r.swaps);
@@ -292,7 +292,8 @@ class heap_measurement {
                 const persist_counters after = thread_persist_counters();
                 const double transactions =
                     his.rates.back() * static_cast<double>(now_ns() - start) / 1e3 / r.threads;
-                // The least: the first transaction of an epoch may settle what others left.
+                // The minimum: the first transaction of an epoch may also flush leftovers of
+                // others.
                 const auto least = [&](double& kept, u64 now, u64 then) {
                     const double one = static_cast<double>(now - then) / transactions;
                     kept = i == 0 ? one : std::min(kept, one);
@@ -304,7 +305,7 @@ class heap_measurement {
         tell(r.name, found);
         return found;
     }
-    // --- what came of it ---
+    // --- results ---
     void tell(const std::string& what, const outcomes& found) {
         const outcome_of& mine = found.front().second;
         for (const auto& [name, his] : found) {
@@ -416,8 +417,9 @@ class heap_measurement {
                   true);
         }
     }
-    /// All commit synchronously: a commit of ours waits for its journal record. With many threads,
-    /// or many in flight, a sync is shared; Berkeley DB has no commits that are waited for later.
+    /// All commits are synchronous: a commit of Holdfast waits for its journal record. With many
+    /// threads, or many in flight, they share a sync. Berkeley DB has no asynchronous wait for a
+    /// commit.
     void disk() {
         row r{"BTree on the disk", object_work::tree};
         std::vector<std::string> names{std::string(ours)};
@@ -457,7 +459,7 @@ class heap_measurement {
         o.common.bytes = u64{4} << 30;
         fs::create_directories(o.common.directory);
         std::vector<double> ms;
-        u64 records = ~u64{0};  // the fewest
+        u64 records = ~u64{0};  // the minimum
         for (unsigned i = 0; i < o_.repetitions; ++i) {
             fs::remove(o.common.directory / "heap.hf");
             const opening_times found = measure_opening(o, o_.commits);

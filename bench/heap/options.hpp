@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-// Another library's names.
+// Names of another library.
 // NOLINTBEGIN(readability-identifier-naming)
 namespace CLI {
 class App;
@@ -27,7 +27,7 @@ struct heap_bench_options {
     std::vector<std::string> peers;  ///< of object_rival_names()
     std::vector<heap_part> parts;
     u64 elements = 1'000'000;        ///< of a map
-    u64 array_bytes = u64{1} << 30;  ///< whose elements are swapped
+    u64 array_bytes = u64{1} << 30;  ///< of the array whose elements are swapped
     std::chrono::milliseconds round{200};
     unsigned repetitions = 5;
     u64 commits = 100'000;  ///< in the log of a heap that is opened
@@ -43,9 +43,9 @@ class heap_bench_parser {
     heap_bench_parser(const heap_bench_parser&) = delete;
     heap_bench_parser& operator=(const heap_bench_parser&) = delete;
 
-    /// Adds the subcommand, which this must outlive.
+    /// Adds the subcommand; this object must outlive it.
     [[nodiscard]] CLI::App* add_to(CLI::App& bench);
-    /// After parsing. A value that makes no sense throws as option_values.hpp does.
+    /// After parsing. An invalid value throws as in option_values.hpp.
     [[nodiscard]] heap_bench_options translate() const;
     [[nodiscard]] std::optional<std::string> json() const;
 

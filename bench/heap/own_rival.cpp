@@ -101,7 +101,8 @@ class own final : public object_rival {
     void swap(std::span<const pair> which) override {
         must_do(heap_.atomic([&](tx& t) {
             heap_number* const all = array_.get().first();
-            // The places are known: their misses overlap (transaction::prefetch).
+            // The positions are known in advance, so that their misses overlap
+            // (transaction::prefetch).
             for (; !which.empty(); which = which.subspan(std::min(at_a_time, which.size()))) {
                 swap_some(t, all, which.first(std::min(at_a_time, which.size())));
             }
@@ -135,7 +136,7 @@ class own final : public object_rival {
 
    private:
     static constexpr u64 at_once = 4096;
-    /// Swaps whose places are fetched at a time: the nearest cache holds these.
+    /// Number of swaps that are prefetched together: they fit into the L1 cache.
     static constexpr std::size_t at_a_time = 16;
 
     static void swap_some(tx& t, heap_number* all, std::span<const pair> which) {
@@ -184,7 +185,7 @@ class own final : public object_rival {
 
     std::string variant_;
     u64 elements_;
-    std::vector<ticket> in_flight_;  ///< by the number of the transaction; of one thread
+    std::vector<ticket> in_flight_;  ///< by transaction number; of one thread
     u64 begun_ = 0;
     heap_type heap_;
     nv::root<heap_cell> field_;
@@ -206,7 +207,8 @@ chase_times measure_chase(const own_options& options, u64 steps) {
         u64 value;
         raw_cell* next;
     };
-    constexpr u64 cells = 1000;  // they stay in the nearest cache: the pointer's own cost is seen
+    // they fit into the L1 cache, so that the pointer's own cost is measured
+    constexpr u64 cells = 1000;
     heap_type heap = open_heap(options);
     auto head = must_do(heap.root<heap_cell>("chase"));
     must_do(heap.atomic([&](tx& t) {
@@ -232,7 +234,7 @@ chase_times measure_chase(const own_options& options, u64 steps) {
     u64 sum = 0;
     for (u64 done = 0; done < steps; done += cells) {
         const raw_cell* n = &raw.back();
-        asm volatile("" : "+r"(n));  // or the compiler would know what it finds
+        asm volatile("" : "+r"(n));  // hides the value from the optimiser
         for (; n != nullptr; n = n->next) sum += n->value;
     }
     sink = sink + sum;
@@ -243,14 +245,15 @@ chase_times measure_chase(const own_options& options, u64 steps) {
 
 namespace {
 
-constexpr unsigned committers = 2;  // a thread's log holds fewer records than are wanted
+constexpr unsigned committers = 2;  // a thread's log has room for fewer records than requested
 
 std::string field_of(unsigned thread) { return "field of thread " + std::to_string(thread); }
 
-constexpr u64 record_of_field = 128;  ///< bytes of the log, at most
+constexpr u64 record_of_field = 128;  ///< bytes in the log, at most
 
-/// One record of a quarter more bytes: the thread's log keeps the room, and starts over with the
-/// next epoch, which its next transaction begins. A log of the first length would end the epoch.
+/// Writes one record that is a quarter larger: the thread's log keeps that size and restarts in the
+/// next epoch, which the thread's next transaction begins. With the original size a full log would
+/// end the epoch.
 void widen_log(heap_type& heap, u64 bytes) {
     const std::vector<u64> words(bytes / 4 * 5 / sizeof(u64), 1);
     auto room = must_do(heap.root<heap_number[]>("room of a log"));

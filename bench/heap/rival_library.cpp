@@ -16,7 +16,7 @@ namespace {
 struct known_rival {
     const char* name;
     const char* module;
-    const char* package;  ///< Debian's
+    const char* package;  ///< Debian's package
 };
 constexpr std::array known_rivals = {
     known_rival{"libpmemobj", "pmemobj", "libpmemobj-dev"},
@@ -44,7 +44,7 @@ result<std::unique_ptr<object_rival>> open_rival(std::string_view name,
         return failure({errc::usage, what, "--peers", "there is no such peer",
                         "holdfast bench heap --help lists them"});
     }
-    // libpmem looks at it when it is loaded.
+    // libpmem reads it when it is loaded.
     ::setenv("PMEM_IS_PMEM_FORCE", "1", 1);
     auto handle = open_peer_module(what, known->module, known->package);
     if (!handle) return tl::unexpected(handle.error());

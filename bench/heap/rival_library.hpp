@@ -1,4 +1,4 @@
-// bench/heap/rival_library.hpp: the heap's rivals, each a module found beside the program.
+// bench/heap/rival_library.hpp: opens the modules of the heap's rivals.
 #pragma once
 
 #include <holdfast/result.hpp>
@@ -12,10 +12,10 @@
 
 namespace hf::bench {
 
-/// Those that there is a module for, whether it was built or not.
+/// Rivals that have a module, whether it was built or not.
 [[nodiscard]] const std::vector<std::string>& object_rival_names();
 
-/// The module stays loaded. errc::not_found says which package to install.
+/// The module stays loaded. errc::not_found names the package to install.
 [[nodiscard]] result<std::unique_ptr<object_rival>> open_rival(std::string_view name,
                                                                const object_options& options);
 

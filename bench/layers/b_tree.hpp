@@ -6,11 +6,11 @@
 
 namespace hf::bench {
 
-template <class On>
+template <class On, unsigned Least = 8>
 struct b_tree {
     using tx = typename On::tx;
     using word = typename On::template p<u64>;
-    static constexpr unsigned least = 8;             ///< children of a node but the top
+    static constexpr unsigned least = Least;         ///< children of a node but the top
     static constexpr unsigned most = 2 * least - 1;  ///< keys of a node
 
     struct node {

@@ -1,5 +1,5 @@
-// bench/layers/contestant.hpp: who takes part in a measurement of the paper's workloads: a layer
-// with its storage, or a peer.
+// bench/layers/contestant.hpp: a participant in the paper's workloads: a layer with its storage, or
+// a peer.
 #pragma once
 
 #include "bench/heap/own_rival.hpp"
@@ -12,10 +12,10 @@ namespace hf::bench {
 
 struct entry_of_figure {
     std::string who;      ///< "base" ... "nodur", "c-tx undo", a peer, "malloc"
-    std::string storage;  ///< "dram", "sttm", "pcm": played on tmpfs; "disk"
+    std::string storage;  ///< "dram", "sttm", "pcm": emulated on tmpfs; "disk"
 };
 
-/// One of them, at work; what it leaves behind goes with it.
+/// A running contestant; the destructor removes its files.
 class layer_contestant {
    public:
     layer_contestant(const layer_bench_options& o, entry_of_figure who, work_kind work, u64 swaps);
@@ -27,10 +27,10 @@ class layer_contestant {
     [[nodiscard]] bool has_threads() const;
     void make();
     void step(xoshiro256ss& random, const zipfian* skewed);
-    /// "", or what is wrong with what it has made.
+    /// "", or the violations in its structure.
     [[nodiscard]] std::string complaints();
 
-    /// Whether somebody can do it: peers lack some.
+    /// Whether the contestant supports the workload: peers lack some.
     [[nodiscard]] static bool does(const entry_of_figure& who, work_kind work);
 
    private:
@@ -45,7 +45,7 @@ class layer_contestant {
     std::vector<object_rival::pair> places_;
 };
 
-/// A directory of its own, and what of the options such a contestant needs.
+/// The contestant's options, with a new directory.
 [[nodiscard]] work_options work_options_for(const layer_bench_options& o,
                                             const entry_of_figure& who, work_kind work, u64 swaps);
 

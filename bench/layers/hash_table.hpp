@@ -25,7 +25,7 @@ struct hash_table {
     void make(tx& t, u64 elements) {
         buckets.set(t, t.template make_array<ptr<entry>[]>(std::bit_ceil(elements)));
     }
-    /// Whether the key is there now.
+    /// Removes or inserts the key. True: it is there now.
     bool toggle(tx& t, u64 key) {
         const auto all = buckets.get();
         ptr<entry>& first = all[splitmix64(key)() & (all.size() - 1)];

@@ -1,5 +1,6 @@
-// bench/layers/item_store.hpp: memcached's load (section 5.6 of the paper): a hash table of items
-// with keys of 16 and values of 512 bytes, one of which is inserted, or deleted if it is there.
+// bench/layers/item_store.hpp: memcached's workload (section 5.6 of the paper): a hash table of
+// items with keys of 16 and values of 512 bytes; each step inserts an item, or deletes it if it
+// exists.
 #pragma once
 
 #include "bench/layers/workload.hpp"

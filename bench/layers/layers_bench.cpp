@@ -1,5 +1,5 @@
 // `holdfast bench layers`: the measurements of the NV-heaps paper (Coburn et al., ASPLOS 2011,
-// section 5), each part a table or figure of it.
+// section 5); each part is a table or figure of it.
 #include "base/clock.hpp"
 #include "bench/heap/rival_library.hpp"
 #include "bench/layers/contestant.hpp"
@@ -31,7 +31,7 @@ constexpr work_kind paper_works[] = {work_kind::sps,       work_kind::six_degree
                                      work_kind::b_tree,    work_kind::hash_table,
                                      work_kind::red_black, work_kind::ssca};
 
-/// What one row of the results is of.
+/// The parameters of a row of the results.
 struct point {
     std::string part;
     work_kind work;
@@ -79,7 +79,7 @@ class layers_measurement {
     }
 
    private:
-    /// One whose module is not there is left out.
+    /// A peer whose module is missing is left out.
     void find_peer(const std::string& name) {
         object_options small;
         small.directory = work_options_for(o_, {name, dram}, work_kind::b_tree, 1).directory;
@@ -169,7 +169,7 @@ class layers_measurement {
         entries there{{"c-tx", dram}, {"c-tx", "sttm"}, {"c-tx", "pcm"}, {"c-tx", "disk"}};
         for (const std::string& p : peers_) {
             there.push_back({p, dram});
-            if (p != "libpmemobj") there.push_back({p, "disk"});  // it has no disk to wait for
+            if (p != "libpmemobj") there.push_back({p, "disk"});  // it has no disk version
         }
         for (const work_kind work : {work_kind::b_tree, work_kind::hash_table, work_kind::sps}) {
             auto all = ready_for("systems", there, work, 1);
@@ -248,7 +248,7 @@ class layers_measurement {
     void measure(const point& p, std::vector<layer_contestant>& all) {
         const auto ns = static_cast<u64>(o_.round.count()) * 1'000'000;
         std::vector<std::vector<double>> rates(all.size());
-        for (unsigned i = 0; i <= o_.repetitions; ++i) {  // the first warms up
+        for (unsigned i = 0; i <= o_.repetitions; ++i) {  // the first is a warm-up
             for (std::size_t k = 0; k < all.size(); ++k) {
                 if (p.threads > 1 && !all[k].has_threads()) continue;
                 if (interrupted()) throw std::runtime_error("interrupted");
@@ -285,7 +285,7 @@ class layers_measurement {
     std::ostream& out_;
     nlohmann::json& json_;
     unsigned threads_;
-    std::vector<std::string> peers_;  ///< that are there
+    std::vector<std::string> peers_;  ///< the available ones
     table operations_{{"operation", "layer", "storage", "in a transaction", "ns"}};
     table rates_{{"part", "work", "who", "storage", "swaps", "threads", "operations/s"}};
 };

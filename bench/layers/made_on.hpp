@@ -1,5 +1,5 @@
-// bench/layers/made_on.hpp: a workload on one layer. Each layer's file makes its own, so that the
-// compiler has them one by one.
+// bench/layers/made_on.hpp: a workload on one layer. Each layer has a source file, so that they are
+// compiled separately.
 #pragma once
 
 #include "bench/layers/array.hpp"
@@ -20,14 +20,14 @@ std::unique_ptr<paper_work> open_on(const work_options& o);
 template <class L>
 std::vector<operation_time> time_operations_on(const work_options& o, u64 rounds, unsigned runs);
 
-/// Structures that hold keys, searched and changed by toggle().
+/// Structures with keys, searched and changed by toggle().
 template <class On, class Map>
 class map_of {
    public:
     using tx = typename On::tx;
     map_of(typename On::heap& heap, const work_options& o)
         : heap_(heap), elements_(o.elements), root_(must_give(heap.template root<Map>("map"))) {}
-    /// Half of all keys, in an order of chance.
+    /// Inserts half of all keys, in random order.
     void make(u64 seed) {
         must_give(heap_.atomic([&](tx& t) {
             root_.set(t, t.template make<Map>());

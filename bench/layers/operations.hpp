@@ -1,4 +1,4 @@
-// bench/layers/operations.hpp: what single operations of the heap cost: table 1 of the paper.
+// bench/layers/operations.hpp: the cost of single operations of the heap: table 1 of the paper.
 #pragma once
 
 #include "base/clock.hpp"
@@ -37,7 +37,7 @@ class operations {
                 heap_.atomic([&](tx& t) { root_->many.get()[i].set(t, t.template make<cell>()); }));
         }
     }
-    /// Medians.
+    /// Returns medians.
     [[nodiscard]] std::vector<operation_time> time(u64 rounds, unsigned runs) {
         rounds_ = rounds;
         runs_ = runs;
@@ -78,7 +78,7 @@ class operations {
     void measure(const char* what, unsigned n, F&& operation) {
         std::vector<double> ns;
         const u64 transactions = std::max<u64>(1, rounds_ / n);
-        for (unsigned run = 0; run <= runs_; ++run) {  // the first one warms up
+        for (unsigned run = 0; run <= runs_; ++run) {  // the first one is a warm-up
             const u64 start = now_ns();
             for (u64 i = 0; i < transactions; ++i) {
                 must_give(heap_.atomic([&](tx& t) {

@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-// Another library's names.
+// Names of another library.
 // NOLINTBEGIN(readability-identifier-naming)
 namespace CLI {
 class App;
@@ -30,11 +30,11 @@ struct layer_bench_options {
     u64 items = 100'000;             ///< of the cache
     u64 vertices = 10'000;           ///< of SixDegs
     u64 graph = 1'024;               ///< vertices of SSCA's graph
-    unsigned threads = 0;            ///< the most; 0: as many as there are cores, up to 8
+    unsigned threads = 0;            ///< the maximum; 0: the number of cores, up to 8
     bool is_zipfian = false;
     std::chrono::milliseconds round{100};
     unsigned repetitions = 5;
-    u64 rounds = 100'000;  ///< operations of the table
+    u64 rounds = 100'000;  ///< operations for the table
     u64 seed = 1;
     std::filesystem::path directory = "/dev/shm";
     std::filesystem::path disk = ".";
@@ -47,9 +47,9 @@ class layer_bench_parser {
     layer_bench_parser(const layer_bench_parser&) = delete;
     layer_bench_parser& operator=(const layer_bench_parser&) = delete;
 
-    /// Adds the subcommand, which this must outlive.
+    /// Adds the subcommand; this object must outlive it.
     [[nodiscard]] CLI::App* add_to(CLI::App& bench);
-    /// After parsing. A value that makes no sense throws as option_values.hpp does.
+    /// After parsing. An invalid value throws as in option_values.hpp.
     [[nodiscard]] layer_bench_options translate() const;
     [[nodiscard]] std::optional<std::string> json() const;
 

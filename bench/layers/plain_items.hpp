@@ -1,6 +1,5 @@
-// bench/layers/plain_items.hpp: memcached's load on what memcached has: a hash table of items in
-// ordinary memory, by malloc, under a lock. It stands in for the store inside of memcached, without
-// its network.
+// bench/layers/plain_items.hpp: memcached's workload on a volatile hash table of malloc'ed items,
+// under a lock. It represents memcached's own store, without the network.
 #pragma once
 
 #include "bench/layers/workload.hpp"

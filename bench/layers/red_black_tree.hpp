@@ -1,5 +1,5 @@
-// bench/layers/red_black_tree.hpp: a left-leaning red-black tree, as nv::rb_map is (its literature
-// is there), on any layer.
+// bench/layers/red_black_tree.hpp: a left-leaning red-black tree on any layer, with the algorithm
+// of nv::rb_map (see there for literature).
 #pragma once
 
 #include "bench/layers/workload.hpp"

@@ -1,9 +1,10 @@
 // bench/layers/six_degrees.hpp: SixDegs: is there a path of at most six edges between two vertices
-// of a large scale-free graph? Each second step inserts or removes an edge.
+// of a large scale-free graph? Every second step inserts or removes an edge.
 //
-// A vertex belongs to the array of all; an edge belongs to the vertex that it begins at, and knows
-// its other end by a weak pointer, for edges run in circles. Most new edges end where others do
-// (Barabási, Albert, "Emergence of Scaling in Random Networks", Science 1999).
+// A vertex is owned by the array of all vertices; an edge is owned by its first vertex, and refers
+// to the other by a weak pointer, since edges form cycles. A new edge ends at a vertex with a
+// probability proportional to its degree (Barabási, Albert, "Emergence of Scaling in Random
+// Networks", Science 1999).
 #pragma once
 
 #include "bench/layers/workload.hpp"
@@ -41,7 +42,7 @@ class six_degrees {
                 heap_.atomic([&](tx& t) { root_.get()[v].set(t, t.template make<vertex>(v)); }));
         }
         xoshiro256ss random(seed);
-        std::vector<u64> ends{0};  // each vertex as often as edges end there, and once more
+        std::vector<u64> ends{0};  // each vertex once, and once more for each edge that ends there
         for (u64 v = 1; v < elements_; ++v) {
             for (unsigned i = 0; i < edges_of_new; ++i) {
                 const u64 other = ends[random.below(ends.size())];
@@ -74,7 +75,7 @@ class six_degrees {
     static constexpr unsigned edges_of_new = 3;
     static constexpr u64 far = 6;
 
-    /// Both ways. Whether the edge is there now.
+    /// Inserts or removes the edge, in both directions. True: it is there now.
     u64 toggle(u64 a, u64 b) {
         return must_give(heap_.atomic([&](tx& t) -> u64 {
             const place from = root_.get()[a].get();
@@ -108,7 +109,7 @@ class six_degrees {
         }
         return false;
     }
-    /// Edges on the shortest path; 0: there is none of so few.
+    /// Length of the shortest path; 0: it is longer than the limit.
     u64 distance(u64 a, u64 b) {
         std::vector<bool> seen(elements_);
         std::vector<place> ring{root_.get()[a].get()};

@@ -1,13 +1,14 @@
 // bench/layers/sparse_graph.hpp: the kernels of SSCA 2.2 (Bader, Madduri, "Design and
 // Implementation of the HPCS Graph Analysis Benchmark on Symmetric Multiprocessors", HiPC 2005),
-// by transactions.
+// using transactions.
 //
 //   1  builds the graph from a list of weighted edges, drawn by R-MAT (Chakrabarti, Zhan,
-//      Faloutsos, 2004): the edges of each vertex in a row
-//   2  finds the edges of the greatest weight
-//   3  extracts what lies within so many edges of each of them
-//   4  betweenness: for one vertex after the other, what its shortest paths add to all others
-//      (Brandes, "A Faster Algorithm for Betweenness Centrality", 2001). A step is one vertex.
+//      Faloutsos, 2004); the edges of each vertex are contiguous
+//   2  finds the edges with the greatest weight
+//   3  extracts the subgraph around each of them, up to a maximum distance
+//   4  betweenness centrality: adds, for one vertex after the other, the contribution of its
+//      shortest paths to all others (Brandes, "A Faster Algorithm for Betweenness Centrality",
+//      2001). A step is one vertex.
 //
 // Scores are in units of 2^-20, so that sums do not depend on their order.
 #pragma once
@@ -26,7 +27,7 @@ class sparse_graph {
     using word = typename On::template p<u64>;
     struct arrays {
         typename On::template ptr<word[]> first;   ///< of each vertex, and the end
-        typename On::template ptr<word[]> to;      ///< where each edge ends
+        typename On::template ptr<word[]> to;      ///< end of each edge
         typename On::template ptr<word[]> weight;  ///< of each edge
         typename On::template ptr<word[]> score;   ///< of each vertex
     };

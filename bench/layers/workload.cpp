@@ -2,7 +2,7 @@
 
 namespace hf::bench {
 
-// Each in a file of its own: on_base.cpp and so on.
+// Each layer has its own file: on_base.cpp and so on.
 template <class L>
 std::unique_ptr<paper_work> open_on(const work_options& o);
 template <class L>

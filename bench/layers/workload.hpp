@@ -1,8 +1,8 @@
-// bench/layers/workload.hpp: the workloads of the NV-heaps paper (Coburn et al., ASPLOS 2011,
-// table 2), each of them one template that runs on every layer (holdfast/nv/layers.hpp).
+// bench/layers/workload.hpp: the workloads of the NV-heaps paper (Coburn et al., ASPLOS 2011, table
+// 2), each a template that runs on every layer (holdfast/nv/layers.hpp).
 //
-// The same seed makes the same structure and asks the same things, so on every layer one thread
-// gets the same answers: step() and digest() tell them.
+// With the same seed, one thread makes the same structure and the same requests on every layer, so
+// step() and digest() return the same on all of them.
 #pragma once
 
 #include <holdfast/nv/layers.hpp>
@@ -23,28 +23,28 @@ namespace hf::bench {
 enum class layer_kind : u8 { base, safe, tx, c_tx, nodur };
 [[nodiscard]] const std::vector<std::string>& layer_names();
 
-/// What a step does.
+/// The operation of a step.
 enum class work_kind : u8 {
     sps,          ///< swaps elements of an array
-    six_degrees,  ///< searches a path of up to six edges, or inserts or removes an edge
-    b_tree,       ///< searches a key; removes it if it is there, inserts it if not
-    hash_table,   ///< the same
-    red_black,    ///< the same
-    ssca,         ///< SSCA 2.2: betweenness by one vertex, the last kernel's outer loop
-    cache,        ///< memcached's load: an item of 16 and 512 bytes is inserted, or deleted
+    six_degrees,  ///< searches for a path of up to six edges, or inserts or removes an edge
+    b_tree,       ///< searches for a key; removes it if it is there, inserts it if not
+    hash_table,   ///< likewise
+    red_black,    ///< likewise
+    ssca,         ///< SSCA 2.2: betweenness of one vertex, the outer loop of the last kernel
+    cache,        ///< memcached's load: inserts an item of 16 and 512 bytes, or deletes it
 };
 [[nodiscard]] const std::vector<std::string>& work_names();
 
 struct work_options {
     layer_kind layer = layer_kind::c_tx;
     work_kind work = work_kind::sps;
-    std::filesystem::path directory;     ///< there
+    std::filesystem::path directory;     ///< of the region
     u64 elements = 0;                    ///< of the array; items; vertices
-    u64 bytes = 0;                       ///< that will do
-    u64 swaps = 1;                       ///< a step of sps
+    u64 bytes = 0;                       ///< sufficient size of the region
+    u64 swaps = 1;                       ///< for each step of sps
     u64 seed = 1;                        ///< of the structure
-    std::uint32_t fence_latency_ns = 0;  ///< of the medium that is played
-    std::optional<medium_kind> medium;   ///< nullopt: found from the file
+    std::uint32_t fence_latency_ns = 0;  ///< of the emulated medium
+    std::optional<medium_kind> medium;   ///< nullopt: determined from the file
     nv::engine engine = nv::engine::redo;
 };
 
@@ -57,27 +57,28 @@ class paper_work {
 
     /// Whether several threads may call step().
     [[nodiscard]] virtual bool has_threads() const = 0;
-    /// Makes the structure. Once.
+    /// Creates the structure. Call once.
     virtual void make() = 0;
-    /// One operation; what it answered. Items are drawn by `skewed` where it isn't nullptr.
+    /// Runs one operation and returns its result. Items are drawn from `skewed` if it is not
+    /// nullptr.
     virtual u64 step(xoshiro256ss& random, const zipfian* skewed) = 0;
-    /// Of all that is there now.
+    /// A digest of the current contents.
     [[nodiscard]] virtual u64 digest() = 0;
-    /// "", or what check() has against the heap.
+    /// "", or the violations found by check().
     [[nodiscard]] virtual std::string complaints() = 0;
 };
 
-/// Throws std::runtime_error, as its operations do.
+/// Throws std::runtime_error, as the operations of the result do.
 [[nodiscard]] std::unique_ptr<paper_work> open_workload(const work_options& options);
 
-/// What one operation of the heap costs (table 1 of the paper), in nanoseconds.
+/// The cost of a heap operation (table 1 of the paper), in nanoseconds.
 struct operation_time {
     std::string operation;
-    unsigned at_once;  ///< in a transaction
+    unsigned at_once;  ///< operations in a transaction
     double ns;
 };
-/// The median of so many runs; each `rounds` transactions. Only `directory`, `layer`, `bytes`,
-/// `engine` and latency count.
+/// The median of `runs` runs of `rounds` transactions each. Uses only `directory`, `layer`,
+/// `bytes`, `engine` and the latency.
 [[nodiscard]] std::vector<operation_time> time_operations(const work_options& options, u64 rounds,
                                                           unsigned runs);
 
@@ -87,7 +88,7 @@ T must_give(tl::expected<T, error> r) {
     if constexpr (!std::is_void_v<T>) return std::move(*r);
 }
 
-/// The next item of so many.
+/// Draws one of `items` items.
 [[nodiscard]] inline u64 draw(xoshiro256ss& random, const zipfian* skewed, u64 items) {
     if (skewed == nullptr) return random.below(items);
     splitmix64 scatter((*skewed)(random));

@@ -1,4 +1,4 @@
-// What a write-back and a fence cost on this machine, in DRAM.
+// The cost of a write-back and of a fence on this machine, in DRAM.
 #include "base/check.hpp"
 #include "base/random.hpp"
 #include "persist/medium.hpp"
@@ -15,7 +15,7 @@ namespace {
 
 medium flushing() { return {medium_kind::shm, best_flush_instruction(), 0}; }
 
-/// Memory much greater than the second-level cache, and its lines in random order.
+/// Memory much larger than the L2 cache, with its lines in random order.
 struct lines {
     static constexpr u64 bytes = u64{64} << 20;
     std::byte* base;
@@ -51,8 +51,8 @@ void fence_alone(benchmark::State& state) {
 }
 BENCHMARK(fence_alone);
 
-/// Dirties a batch of lines, writes them back, fences; reported a line. The argument is the batch's
-/// size.
+/// Dirties a batch of lines, writes them back, and fences; reports the time of a line. The argument
+/// is the batch's size.
 void write_back_dirty(benchmark::State& state) {
     const medium m = flushing();
     const lines memory;
@@ -69,7 +69,7 @@ void write_back_dirty(benchmark::State& state) {
 }
 BENCHMARK(write_back_dirty)->Arg(1)->Arg(16)->Arg(512)->Arg(16384);
 
-/// The same without the write-back: what the above has to be compared with.
+/// The baseline for write_back_dirty: without the write-back.
 void dirty_only(benchmark::State& state) {
     const lines memory;
     const auto batch = static_cast<u64>(state.range(0));
@@ -83,8 +83,8 @@ void dirty_only(benchmark::State& state) {
 }
 BENCHMARK(dirty_only)->Arg(512);
 
-/// Lines in order of address, each named `times` in a row: what two small blocks in one line lead
-/// to.
+/// Lines in address order, each recorded `times` times in a row, as by two small blocks in one
+/// line.
 void write_back_in_order(benchmark::State& state) {
     const medium m = flushing();
     const lines memory;
@@ -107,8 +107,8 @@ void write_back_in_order(benchmark::State& state) {
 }
 BENCHMARK(write_back_in_order)->Arg(1)->Arg(2)->Arg(4);
 
-/// Loads from 512 KiB, dirtied before: does the write-back (1) push lines out of the cache,
-/// compared with none (0)?
+/// Loads from 512 KiB that were dirtied before. Shows whether the write-back (1), compared with
+/// none (0), evicts lines.
 void load_after_write_back(benchmark::State& state) {
     const medium m = flushing();
     const lines memory;
@@ -121,7 +121,7 @@ void load_after_write_back(benchmark::State& state) {
         state.ResumeTiming();
         u64 sum = 0;
         for (u64 i = 0; i < count; ++i) {
-            // Each address needs the value before it, so that every miss is waited for.
+            // Each address depends on the previous value, so that misses do not overlap.
             sum = *reinterpret_cast<volatile u64*>(memory.base + memory.order[i] * line_size +
                                                    (sum >> 63));
             asm volatile("" : "+r"(sum));
@@ -132,7 +132,7 @@ void load_after_write_back(benchmark::State& state) {
 }
 BENCHMARK(load_after_write_back)->Arg(0)->Arg(1);
 
-/// Lines that are clean already.
+/// Writes back clean lines.
 void write_back_clean(benchmark::State& state) {
     const medium m = flushing();
     const lines memory;
@@ -150,7 +150,7 @@ void write_back_clean(benchmark::State& state) {
 }
 BENCHMARK(write_back_clean)->Arg(1)->Arg(512)->Arg(16384);
 
-/// A line that stays in the nearest cache: dirtied and written back again and again.
+/// A line in the L1 cache that is repeatedly dirtied and written back.
 void write_back_hot(benchmark::State& state) {
     const medium m = flushing();
     alignas(64) static volatile u64 word[8];
@@ -162,7 +162,7 @@ void write_back_hot(benchmark::State& state) {
 }
 BENCHMARK(write_back_hot);
 
-/// Past the caches, a node's worth (320 bytes) a time, as the external log does it.
+/// Non-temporal stores of a node's size (320 bytes), as by the external log.
 void stream_node(benchmark::State& state) {
     const medium m = flushing();
     const lines memory;

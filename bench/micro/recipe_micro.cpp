@@ -1,14 +1,14 @@
-// The measurement of RECIPE's driver, for the eager indexes: random 8-byte integer keys, loaded and
-// then read, inserted, scanned by several threads. In its workload A half of the operations are
-// inserts of new keys; updates, removes and misses are told apart here. Its reads are uniform, and
-// its scans, of 1 to 100 entries, begin by Zipf's law.
+// The benchmark of RECIPE's driver, for the eager indexes: random 8-byte integer keys, loaded and
+// then read, inserted and scanned by several threads. In its workload A half of the operations are
+// inserts of new keys; this program reports updates, removes and misses separately. Reads are
+// uniform; scans of 1 to 100 entries start at Zipf-distributed keys.
 //
 //   hf_recipe_micro [--index clht] [--discipline eager] [--records 1000000] [--threads 1,2]
 //                   [--repetitions 3] [--processor-time]
 //
-// Each line is the median of the repetitions, of which each has a new region. Where others use the
-// machine, --processor-time counts what the threads had of it, not what the clock says: good for
-// comparing two programs, too low for what they could do.
+// Each line is the median of the repetitions, each of which uses a new region. On a shared machine
+// --processor-time uses the threads' processor time instead of the clock: good for comparing two
+// programs, but not as absolute numbers.
 #include "base/check.hpp"
 #include "base/clock.hpp"
 #include "base/random.hpp"
@@ -46,9 +46,9 @@ struct plan {
 
 struct figures {
     double mops = 0;
-    double flushes = 0;  ///< an operation
+    double flushes = 0;  ///< for each operation
     double fences = 0;
-    double streamed = 0;  ///< lines written past the caches
+    double streamed = 0;  ///< lines written by non-temporal stores
 };
 
 template <class T>
@@ -57,7 +57,7 @@ T must(tl::expected<T, error> r) {
     if constexpr (!std::is_void_v<T>) return std::move(*r);
 }
 
-/// No two alike.
+/// Distinct for different n.
 u64 key_of(u64 n) { return integer_keys::hash(n * 2 + 1); }
 
 u64 time_ns(bool of_processor) {
@@ -67,7 +67,7 @@ u64 time_ns(bool of_processor) {
     return static_cast<u64>(t.tv_sec) * 1'000'000'000 + static_cast<u64>(t.tv_nsec);
 }
 
-/// work(thread, number of the operation) for each of `operations`, by so many threads.
+/// Calls work(thread, number of the operation) for each of `operations`, by `threads` threads.
 template <class Work>
 figures timed(const plan& p, unsigned threads, u64 operations, const Work& work) {
     std::atomic<unsigned> ready{0};
@@ -90,7 +90,7 @@ figures timed(const plan& p, unsigned threads, u64 operations, const Work& work)
     }
     for (std::thread& t : all) t.join();
     const persist_counters after = total_persist_counters();
-    // Processors' times of several threads have no common beginning.
+    // Processor times of several threads have no common start.
     if (p.processor_time) {
         for (unsigned t = 0; t < threads; ++t) end[t] -= std::exchange(begin[t], 0);
     }
@@ -120,7 +120,7 @@ void run_once(const plan& p, unsigned threads, scratch_space& place,
         index = must(Index::open(s, "index"));
         return {};
     }));
-    // As RECIPE's driver has it: its memory is touched before it is measured.
+    // As in RECIPE's driver: all memory is touched before the measurement.
     for (u64 at = 0; at < space->file().size(); at += 4096) {
         static_cast<void>(*space->file().template at<volatile char>(at));
     }
@@ -141,7 +141,7 @@ void run_once(const plan& p, unsigned threads, scratch_space& place,
         return seen;
     };
     const u64 n = p.records;
-    // Drawn beforehand, as RECIPE's driver does.
+    // Drawn in advance, as in RECIPE's driver.
     const u64 reads = std::max<u64>(n, 4'000'000);
     std::vector<u64> drawn(reads);
     for (u64 i = 0; i < reads; ++i) drawn[i] = key_of((splitmix64(i * 77 + 5)() >> 32) * n >> 32);

@@ -1,6 +1,6 @@
-// What structures of one's own cost under checkpointing: the queue and the hash map of
-// examples/checkpoint against the standard library's under the same locks. Durable ones flush as on
-// persistent memory, with epochs of 64 ms.
+// The cost of structures of one's own under checkpointing: the queue and the hash map of
+// examples/checkpoint, compared with the standard library's under the same locks. Durable ones
+// flush as on persistent memory, with epochs of 64 ms.
 #include "base/check.hpp"
 #include "bench/scratch_space.hpp"
 #include "examples/checkpoint/hash_map.hpp"
@@ -23,7 +23,7 @@ const std::string value(32, 'v');
 
 std::string key_of_record(u64 n) { return "record " + std::to_string(n % records); }
 
-/// A file of structures in tmpfs that flushes.
+/// A file of structures in tmpfs, with flushes.
 class file_of_structures {
    public:
     file_of_structures() : space_(must(scratch_space::make(std::nullopt, huge_pages::automatic))) {

@@ -1,5 +1,4 @@
-// What the steps of an operation cost where every line is in the cache: a tree of a thousand
-// records.
+// The cost of an operation's steps when every line is in the cache: a tree of a thousand records.
 #include "base/check.hpp"
 #include "bench/operations.hpp"
 #include "bench/scratch_space.hpp"
@@ -14,7 +13,7 @@ namespace {
 
 constexpr u64 small_tree = 1'000;
 
-/// An engine in tmpfs that flushes.
+/// An engine in tmpfs, with flushes.
 template <class D>
 class small_engine {
    public:
@@ -71,7 +70,7 @@ void enter_and_leave(benchmark::State& state) {
 BENCHMARK(enter_and_leave<transient_discipline>);
 BENCHMARK(enter_and_leave<incll_discipline>);
 
-/// A block of 32 bytes got and given back; given-back ones come round after the epoch's end.
+/// Allocates and frees a block of 32 bytes; freed blocks are reused after the end of the epoch.
 template <class D>
 void allocate_and_free(benchmark::State& state) {
     small_engine<D> e;

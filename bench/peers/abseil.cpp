@@ -1,5 +1,5 @@
-// Abseil's btree_map and flat_hash_map as yardsticks. Keys are numbers, as they take them best, and
-// values of 8 bytes lie in the nodes; others are strings.
+// Abseil's btree_map and flat_hash_map as yardsticks. Keys are numbers, for which they are fastest;
+// values of 8 bytes are in the nodes, others are strings.
 #include "bench/peers/yardstick.hpp"
 #include "sync/spin_lock.hpp"
 
@@ -29,7 +29,7 @@ std::uint64_t beside(const std::string& value) {
     return value.capacity() <= std::string().capacity() ? 0 : value.capacity() + 1;
 }
 
-/// Counts what it has given out; a shard's, under its lock.
+/// Counts the allocated bytes of a shard, under the shard's lock.
 template <class T>
 struct counting {
     using value_type = T;
@@ -57,7 +57,8 @@ template <class Value>
 using hash = absl::flat_hash_map<std::uint64_t, Value, absl::Hash<std::uint64_t>,
                                  std::equal_to<std::uint64_t>, counting<record<Value>>>;
 
-/// Shards by the key's first bits: each holds a range, and a scan goes on in the next one.
+/// The key's first bits select a shard, so each shard has a range, and a scan continues in the next
+/// one.
 template <class Map, bool Ordered>
 class sharded final : public yardstick_store {
    public:

@@ -1,5 +1,5 @@
 // Berkeley DB: its B-tree and its hash table, in an environment with transactions. Every commit
-// syncs the log, which on tmpfs costs a system call, and on a disk the disk.
+// syncs the log, which on tmpfs costs only a system call.
 #include "bench/peers/object_rival.hpp"
 
 #include <db.h>
@@ -13,7 +13,7 @@ namespace hf::bench {
 
 namespace {
 
-/// Of two that wait for each other's pages one begins anew.
+/// Thrown in one of two transactions that wait for each other's pages; it is retried.
 struct deadlock {};
 
 void must(int status, const char* what) {
@@ -108,7 +108,7 @@ class bdb final : public object_rival {
    private:
     static constexpr std::uint64_t field_key = ~std::uint64_t{0};
 
-    /// A key of one word or two, or a value of up to 512 bytes.
+    /// A key of one or two words, or a value of up to 512 bytes.
     using words = std::array<std::uint64_t, 64>;
     static words words_of(std::uint64_t key) {
         words all{};
@@ -164,7 +164,7 @@ class bdb final : public object_rival {
         words item{};
         DBT v = thing(item.data());
         v.ulen = sizeof item;
-        // Who reads in order to write takes the lock that this needs.
+        // A read before a write takes the write lock at once.
         const u_int32_t flags = is_shared_ && t != nullptr ? DB_RMW : 0;
         const int status = table_->get(table_, t, &thing_of_key, &v, flags);
         if (status == DB_NOTFOUND) return false;
@@ -172,7 +172,7 @@ class bdb final : public object_rival {
         value = item[0];
         return true;
     }
-    /// Logs would fill the file system.
+    /// Otherwise the logs would fill the file system.
     void checkpoint_if_due(std::size_t transactions) {
         constexpr std::size_t every = 200'000;
         const std::size_t before = done_.fetch_add(transactions, std::memory_order_relaxed);

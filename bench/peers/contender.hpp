@@ -1,15 +1,14 @@
-// bench/peers/contender.hpp: one key-value store under comparison, whoever made it.
+// bench/peers/contender.hpp: interface of a key-value store in a comparison.
 //
-// Holdfast and its peers stand behind this interface, and the measured loop (compare/round.hpp)
-// knows nothing else of them: two virtual calls an operation at most, the same for all. A peer is
-// a module of its own (`hf_bench_peer_NAME.so`), opened at run time, so that nothing of Holdfast
-// links against it; it exports the two functions at the end. This header needs no code of
-// Holdfast's libraries, only their public headers.
+// The measured loop (compare/round.hpp) uses Holdfast and its peers only by this interface: at most
+// two virtual calls an operation, the same for all. A peer is a module (`hf_bench_peer_NAME.so`)
+// that is opened at run time, so that Holdfast does not link against it; it exports the two
+// functions at the end. This header needs only the public headers of Holdfast.
 //
-// Life. Opened, on an empty directory or on what an earlier contender closed there. Then rounds:
-// begin(), operations on connections, one for each thread, make_durable(), rest(). Between rest()
-// and begin() it leaves processor and disk to the others. At last close(), when no connection is
-// left.
+// Life cycle. A contender is opened on an empty directory, or on one that an earlier contender has
+// closed. Then follow rounds: begin(), operations on connections, one for each thread,
+// make_durable(), rest(). Between rest() and begin() it must not use processor or disk. Finally
+// close(), when no connection is left.
 #pragma once
 
 #include <holdfast/result.hpp>
@@ -25,23 +24,25 @@
 
 namespace hf::bench {
 
-/// When a put returns: at once, with durability at most a window behind; or durable.
+/// When a put returns: at once, and it becomes durable within a window; or when it is durable.
 enum class acknowledge : std::uint8_t { behind, durable };
 
 struct contender_options {
-    std::filesystem::path directory;  ///< there, and its own
-    std::string variant;  ///< of a peer that may be set up in several ways; "" is the usual one
+    std::filesystem::path directory;  ///< exists; used by this contender only
+    std::string variant;              ///< of a peer with several configurations; "" is the default
     acknowledge ack = acknowledge::behind;
-    std::chrono::microseconds window = std::chrono::milliseconds(64);  ///< behind by this at most
-    std::uint64_t records = 0;                                         ///< that it will hold
+    /// maximum lag of durability
+    std::chrono::microseconds window = std::chrono::milliseconds(64);
+    /// that it will have to hold
+    std::uint64_t records = 0;
     std::uint32_t value_size = 0;
-    std::uint32_t key_size = 8;  ///< the same for all
-    unsigned clients = 1;        ///< connections at a time
-    /// Bytes that Holdfast may take for as much, its hints included: cache to be had.
+    std::uint32_t key_size = 8;  ///< the same for all keys
+    unsigned clients = 1;        ///< maximum number of connections
+    /// Memory that Holdfast may use for the data, its hints included; the budget of a cache.
     std::uint64_t memory = 0;
 };
 
-/// One thread's way to the store.
+/// A thread's access to the store.
 class connection {
    public:
     connection() = default;
@@ -51,13 +52,13 @@ class connection {
 
     /// Copies the value. False: no such key.
     [[nodiscard]] virtual result<bool> get(std::string_view key, std::string& value) = 0;
-    /// Returns when the write is acknowledged, as the contender was opened for.
+    /// Returns when the write is acknowledged, according to the options.
     [[nodiscard]] virtual result<void> put(std::string_view key, std::string_view value) = 0;
 
-    /// `context` is the visitor's.
+    /// `context` is passed to the visitor.
     using visitor = void (*)(void* context, std::string_view key, std::string_view value);
-    /// At most so many records from this key on, in the store's own order; how many there were.
-    /// Where contender::scans() says so.
+    /// Visits at most `most` records from this key on, in the store's order; returns their number.
+    /// Only if contender::scans().
     [[nodiscard]] virtual result<std::uint64_t> scan(std::string_view /*from*/,
                                                      std::uint64_t /*most*/, visitor /*visit*/,
                                                      void* /*context*/) {
@@ -74,36 +75,36 @@ class contender {
 
     [[nodiscard]] virtual result<std::unique_ptr<connection>> connect() = 0;
     [[nodiscard]] virtual bool scans() const noexcept { return false; }
-    /// Lets background work go on, a sync every window among it.
+    /// Starts background work, including a sync in every window.
     [[nodiscard]] virtual result<void> begin() = 0;
-    /// Everything written so far.
+    /// Makes everything written so far durable.
     [[nodiscard]] virtual result<void> make_durable() = 0;
-    /// Ends background work or stops it until begin(): what is left of it burdens the next round.
+    /// Stops background work until begin(); work that is left over burdens the next round.
     [[nodiscard]] virtual result<void> rest() = 0;
-    /// Waits until there is no background work left; after loading.
+    /// Waits until no background work is left. Called after loading.
     [[nodiscard]] virtual result<void> settle() = 0;
     [[nodiscard]] virtual result<void> close() = 0;
 
     using facts = std::vector<std::pair<std::string, std::string>>;
-    /// What it is and how it was set up, for the report.
+    /// The store's version and configuration, for the report.
     [[nodiscard]] virtual facts settings() const = 0;
     using counts = std::vector<std::pair<std::string, std::uint64_t>>;
-    /// Its own counters since it was opened; they never fall. "written bytes", where there is one,
-    /// is what it believes to have written to storage.
+    /// The store's own counters since it was opened; they never decrease. "written bytes", if it
+    /// exists, is the store's count of bytes written to storage.
     [[nodiscard]] virtual counts counters() const = 0;
-    /// Bytes of memory that it holds its data in now, as it counts them itself.
+    /// Memory that the store uses for its data, by its own count.
     [[nodiscard]] virtual std::uint64_t memory() const = 0;
 };
 
-/// Goes up with every change of this header.
+/// Increment with every change of this header.
 inline constexpr unsigned contender_interface = 3;
 
 }  // namespace hf::bench
 
 extern "C" {
-/// contender_interface as the module was compiled with it.
+/// The value of contender_interface that the module was compiled with.
 unsigned hf_bench_peer_interface();
-/// A new contender, the caller's to delete; nullptr with the reason in `why`.
+/// A new contender, which the caller must delete; nullptr with the reason in `why`.
 hf::bench::contender* hf_bench_peer_open(const hf::bench::contender_options& options,
                                          hf::error& why);
 }

@@ -1,7 +1,7 @@
-// bench/peers/every_window.hpp: a thread that does something once a window, such as a sync.
+// bench/peers/every_window.hpp: a thread that does some work once in every window, such as a sync.
 //
-// A piece of work that takes longer than the window is followed by the next one at once, so the
-// store is behind by the window and one piece of work at most. The first error ends it.
+// If the work takes longer than the window, it restarts at once, so the store lags by at most the
+// window plus the duration of the work. The first error ends the thread.
 #pragma once
 
 #include <holdfast/result.hpp>
@@ -33,7 +33,7 @@ class every_window {
         thread_ = std::thread([this] { run(); });
     }
 
-    /// Returns when nothing of it is running any more, with the error that ended it, if one did.
+    /// Returns when the thread has ended, with the error that ended it, if any.
     [[nodiscard]] result<void> stop() {
         {
             const std::lock_guard lock(mutex_);
@@ -46,7 +46,7 @@ class every_window {
     }
 
     [[nodiscard]] std::uint64_t times() const noexcept { return times_.load(); }
-    /// Microseconds spent in the work.
+    /// Microseconds spent on the work.
     [[nodiscard]] std::uint64_t busy_us() const noexcept { return busy_us_.load(); }
 
    private:

@@ -1,4 +1,4 @@
-// LMDB as a contender. docs/benchmarks.md gives the reason of each setting.
+// LMDB as a contender. docs/benchmarks.md explains each setting.
 #include "bench/peers/contender.hpp"
 #include "bench/peers/every_window.hpp"
 
@@ -20,7 +20,7 @@ result<void> checked(int code, const char* what, const std::filesystem::path& wh
                     where.string(), mdb_strerror(code), "see LMDB's documentation"});
 }
 
-// LMDB takes what it is only to read without const, too.
+// LMDB takes pointers to mutable data even if it only reads.
 MDB_val view(std::string_view s) { return {s.size(), const_cast<char*>(s.data())}; }
 
 std::size_t map_size(const contender_options& o) {
@@ -37,7 +37,8 @@ class lmdb_connection final : public connection {
         if (reading_ != nullptr) mdb_txn_abort(reading_);
     }
 
-    /// One read transaction for life, reset after each get, keeps its slot in the reader table.
+    /// One read transaction for the whole life, reset after each get, keeps its slot in the reader
+    /// table.
     result<void> open() {
         auto done = checked(mdb_txn_begin(env_, nullptr, MDB_RDONLY, &reading_),
                             "begin reading from LMDB", where_);
@@ -173,7 +174,7 @@ class lmdb_contender final : public contender {
         return {{"window syncs", syncs_.times()}, {"window syncs us", syncs_.busy_us()}};
     }
 
-    /// Pages of the map that were ever used; they lie in the page cache.
+    /// Used pages of the map; they are in the page cache.
     std::uint64_t memory() const override {
         MDB_envinfo info{};
         MDB_stat stat{};
@@ -189,7 +190,7 @@ class lmdb_contender final : public contender {
                (options_.ack == acknowledge::behind ? MDB_NOSYNC : 0U);
     }
 
-    /// Of keys that may be numbers.
+    /// The flag for keys that may be numbers.
     [[nodiscard]] unsigned order() const {
         return options_.key_size == sizeof(std::size_t) ? MDB_INTEGERKEY : 0U;
     }

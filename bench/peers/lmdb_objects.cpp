@@ -1,4 +1,4 @@
-// LMDB as a keeper of objects: its B+ tree, with synchronous commits.
+// LMDB as a store of objects: its B+ tree, with synchronous commits.
 #include "bench/peers/object_rival.hpp"
 
 #include <lmdb.h>

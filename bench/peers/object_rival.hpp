@@ -1,11 +1,11 @@
-// bench/peers/object_rival.hpp: one way to keep objects in a file and change them by transactions,
-// whoever made it.
+// bench/peers/object_rival.hpp: interface of a library that keeps objects in a file and changes
+// them by transactions.
 //
-// The heap's benchmark (bench/heap) knows nothing else of Holdfast's heap and its rivals: one
-// virtual call a transaction, the same for all. A rival is a module of its own, opened at run time,
-// so that nothing of Holdfast links against it; it exports the two functions at the end.
+// The heap's benchmark (bench/heap) uses Holdfast's heap and its rivals only by this interface: one
+// virtual call a transaction, the same for all. A rival is a module that is opened at run time, so
+// that Holdfast does not link against it; it exports the two functions at the end.
 //
-// An operation that fails throws std::runtime_error: then there is no figure.
+// An operation that fails throws std::runtime_error; then no figure is reported.
 #pragma once
 
 #include <cstdint>
@@ -16,25 +16,27 @@
 
 namespace hf::bench {
 
-/// What a transaction does. All are durable when they return, unless more may be in flight.
+/// The work of a transaction. Transactions are durable when they return, unless more may be in
+/// flight.
 enum class object_work : std::uint8_t {
     nothing,    ///< begins and commits
     read,       ///< reads the field
     field,      ///< stores to the field of an object
     swap,       ///< swaps elements of a large array (SPS of the NV-heaps paper)
-    tree,       ///< searches a B-tree; removes the key if it is there, and inserts it if not
-    red_black,  ///< the same in a red-black tree
-    hash,       ///< the same in a hash table
-    cache,      ///< the same with values of 512 and keys of 16 bytes, in a hash table
+    tree,       ///< searches a B-tree; removes the key if it is there, otherwise inserts it
+    red_black,  ///< likewise, in a red-black tree
+    hash,       ///< likewise, in a hash table
+    cache,      ///< likewise, in a hash table, with keys of 16 and values of 512 bytes
 };
 
 struct object_options {
-    std::filesystem::path directory;  ///< there, and its own
-    std::uint64_t elements = 0;       ///< of the array, or about so many of the map
-    std::uint64_t bytes = 0;          ///< that will do for them
-    std::string variant;              ///< of who may be set up in several ways
-    unsigned threads = 1;             ///< that toggle at once; not all can
-    unsigned in_flight = 1;           ///< so many may not be durable yet; who can't waits for each
+    std::filesystem::path directory;  ///< exists; used by this rival only
+    std::uint64_t elements = 0;       ///< of the array, or approximately of the map
+    std::uint64_t bytes = 0;          ///< sufficient size of the file
+    std::string variant;              ///< of a rival with several configurations
+    unsigned threads = 1;             ///< that toggle concurrently; not supported by all
+    /// commits that may not be durable yet; a rival without support waits for each
+    unsigned in_flight = 1;
 };
 
 class object_rival {
@@ -47,9 +49,9 @@ class object_rival {
     virtual ~object_rival() = default;
 
     [[nodiscard]] virtual bool does(object_work w) const = 0;
-    /// Makes what `w` works on: an array whose element i is i, or an empty map. Once.
+    /// Creates the structure for `w`: an array whose element i is i, or an empty map. Call once.
     virtual void prepare(object_work w) = 0;
-    /// Inserts keys, in few large transactions where that is quicker.
+    /// Inserts keys, in few large transactions if that is faster.
     virtual void load(std::span<const std::uint64_t> keys) = 0;
 
     virtual void nothing() = 0;
@@ -59,23 +61,23 @@ class object_rival {
     virtual void swap(std::span<const pair> which) = 0;
     /// The sum of the array's elements.
     [[nodiscard]] virtual std::uint64_t sum() = 0;
-    /// Whether the key is there now.
+    /// Removes or inserts the key. True: it is there now.
     [[nodiscard]] virtual bool toggle(std::uint64_t key) = 0;
 
-    /// Returns when all that was in flight is durable.
+    /// Waits until all transactions in flight are durable.
     virtual void settle() {}
 
-    /// What it is and how it was set up, for the report.
+    /// The library's version and configuration, for the report.
     [[nodiscard]] virtual std::string settings() const = 0;
 };
 
-/// Goes up with every change of this header.
+/// Increment with every change of this header.
 inline constexpr unsigned object_rival_interface = 3;
 
 }  // namespace hf::bench
 
 extern "C" {
 unsigned hf_bench_rival_interface();
-/// A new one, the caller's to delete; throws std::runtime_error.
+/// A new rival, which the caller must delete; throws std::runtime_error.
 hf::bench::object_rival* hf_bench_rival_open(const hf::bench::object_options& options);
 }

@@ -1,6 +1,6 @@
-// libpmemobj: objects of a pool, changed within its transactions, which log what is about to be
-// changed (pmemobj_tx_add_range_direct). The structures are written against its interface as its
-// manual would have it: a chained hash table, a red-black tree, a B+ tree of eight children.
+// libpmemobj: objects of a pool, changed in its transactions, which log data before it is changed
+// (pmemobj_tx_add_range_direct). The structures use its interface as its manual recommends: a
+// chained hash table, a red-black tree, a B+ tree of eight children.
 #include "bench/peers/object_rival.hpp"
 #include "bench/peers/pmemobj_pool.hpp"
 
@@ -62,9 +62,9 @@ struct b_tree {
     static constexpr word width = 8;
     struct node {
         word is_leaf;
-        word count;  ///< keys
+        word count;  ///< number of keys
         std::array<word, width> keys;
-        std::array<word, width + 1> below;  ///< values of a leaf, offsets of children
+        std::array<word, width + 1> below;  ///< values of a leaf, or offsets of children
     };
     link<node> root;
 
@@ -75,7 +75,8 @@ struct b_tree {
             p.at(root)->is_leaf = 1;
         });
     }
-    /// Of the first key that is not below; in inner nodes, of the child to go to.
+    /// The position of the first key that is not less; in an inner node, of the child to descend
+    /// into.
     [[nodiscard]] static word place(const node& n, word key) {
         word i = 0;
         while (i < n.count && (n.is_leaf != 0 ? n.keys[i] < key : n.keys[i] <= key)) ++i;
@@ -105,7 +106,7 @@ struct b_tree {
         left->count = half;
         put(*pool::changing(parent), at, middle, made.offset, 1);
     }
-    /// Full nodes are split on the way down. Leaves that run empty stay: to its advantage.
+    /// Splits full nodes during the descent. Empty leaves stay, which is to its advantage.
     bool toggle(const pool& p, word key) {
         if (p.at(root)->count == width) {
             const link<node> top = pool::make<node>();
@@ -168,7 +169,7 @@ struct red_black_tree {
     [[nodiscard]] static unsigned side_of(const pool& p, ref n) {
         return p.at(p.at(n)->parent)->child[1] == n ? 1 : 0;
     }
-    /// `by` takes the place of `n`.
+    /// Replaces `n` by `by` in its parent.
     void replace(const pool& p, ref n, ref by) {
         const ref parent = p.at(n)->parent;
         if (parent == nil) {

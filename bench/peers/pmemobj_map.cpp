@@ -1,7 +1,7 @@
-// libpmemobj as a contender: a hash map in a pool, changed within its transactions. A record is one
-// object, a put one transaction; every one is durable when it returns, whatever was asked for.
+// libpmemobj as a contender: a hash map in a pool, changed in its transactions. A record is one
+// object, a put one transaction; each is durable when it returns, whatever the options say.
 //
-// A pool has no structure for many threads: readers share a lock, a writer has it alone.
+// A pool has no concurrent structure: readers share a lock, a writer holds it exclusively.
 #include "bench/peers/contender.hpp"
 #include "bench/peers/pmemobj_pool.hpp"
 
@@ -146,7 +146,7 @@ class pmemobj_contender final : public contender {
 
    private:
     static std::size_t pool_bytes(const contender_options& o) {
-        // An object has a header of 16 bytes and is a multiple of 64 at worst.
+        // An object has a header of 16 bytes; in the worst case its size is rounded up to 64.
         const std::size_t record = sizeof(map_entry) + o.key_size + o.value_size + 80;
         return (std::size_t{64} << 20) + o.records * (record + 16) * 3 / 2;
     }

@@ -1,8 +1,8 @@
-// bench/peers/pmemobj_pool.hpp: libpmemobj's pool, its transactions and links, for the modules that
-// have structures in one.
+// bench/peers/pmemobj_pool.hpp: libpmemobj's pool, transactions and links, for the modules that use
+// them.
 //
-// It is told that the pool lies in persistent memory (PMEM_IS_PMEM_FORCE, which the benchmark
-// sets), so that it writes back cache lines, on tmpfs too, as Holdfast does there when told to.
+// PMEM_IS_PMEM_FORCE, which the benchmark sets, makes it treat the pool as persistent memory: it
+// writes back cache lines, on tmpfs too, as Holdfast does there if configured so.
 #pragma once
 
 #include <libpmemobj.h>
@@ -21,8 +21,8 @@ using word = std::uint64_t;
     throw std::runtime_error(std::string("libpmemobj: ") + what + ": " + pmemobj_errormsg());
 }
 
-/// Where an object lies; 0: nowhere. PMEMoids are 16 bytes and cost a lookup at each use, so links
-/// are offsets here, as its experts advise: that is to its advantage.
+/// Offset of an object; 0: none. PMEMoids have 16 bytes and need a lookup at each use, so links are
+/// offsets here, as its experts advise; that is to its advantage.
 template <class T>
 struct link {
     word offset = 0;
@@ -62,7 +62,7 @@ class pool {
             return result;
         }
     }
-    /// Is about to be changed.
+    /// Logs an object before it is changed.
     template <class T>
     static T* changing(T* p) {
         if (pmemobj_tx_add_range_direct(p, sizeof(T)) != 0) fail("log a range");

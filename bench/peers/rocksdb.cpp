@@ -1,4 +1,4 @@
-// RocksDB as a contender. docs/benchmarks.md gives the reason of each setting.
+// RocksDB as a contender. docs/benchmarks.md explains each setting.
 #include "bench/peers/contender.hpp"
 #include "bench/peers/every_window.hpp"
 
@@ -172,7 +172,7 @@ class rocksdb_contender final : public contender {
         return {{"window syncs", syncs_.times()}, {"window syncs us", syncs_.busy_us()}};
     }
 
-    /// Write buffers, cached blocks, and indexes and filters, which lie outside of the cache.
+    /// Write buffers, cached blocks, and the indexes and filters outside of the cache.
     std::uint64_t memory() const override {
         std::uint64_t sum = 0;
         for (const auto& what :

@@ -1,8 +1,9 @@
-// bench/peers/yardstick.hpp: a structure in memory that others have made, beside our trees.
+// bench/peers/yardstick.hpp: interface of a volatile structure of another library, as a baseline
+// for our trees.
 //
-// Nothing of it is durable and it is not made for many threads, so it is divided into shards with a
-// lock each; with one thread, no lock is taken. `bench ycsb` opens it as a module at run time, and
-// pays a virtual call an operation that our trees do not.
+// It is neither durable nor thread-safe, so it is divided into shards with a lock each; with one
+// thread no lock is taken. `bench ycsb` opens it as a module at run time, which costs a virtual
+// call an operation that our trees do not have.
 #pragma once
 
 #include <cstdint>
@@ -13,7 +14,7 @@ namespace hf::bench {
 
 class yardstick_store {
    public:
-    /// Returns whether to go on.
+    /// Returns whether to continue.
     using visitor = bool (*)(void* context, std::uint64_t key, std::string_view value);
 
     yardstick_store() = default;
@@ -21,7 +22,7 @@ class yardstick_store {
     yardstick_store& operator=(const yardstick_store&) = delete;
     virtual ~yardstick_store() = default;
 
-    /// Of the next operations; nobody may be at work.
+    /// The number of threads of the next operations. No operation may run.
     virtual void work_with(unsigned threads) = 0;
     virtual void put(std::uint64_t key, std::string_view value) = 0;
     [[nodiscard]] virtual bool get(std::uint64_t key, std::string& value) = 0;

@@ -19,7 +19,7 @@ std::string joined(const std::vector<std::string>& names) {
 
 std::vector<recipe_load> loads_of(const std::string& list) {
     auto all = names<recipe_load>("--workloads", list, recipe_load_of, recipe_load_names());
-    // What others read has to be loaded.
+    // The other workloads read loaded records.
     if (std::find(all.begin(), all.end(), recipe_load::load) == all.end()) {
         all.push_back(recipe_load::load);
     }

@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-// Another library's names.
+// Names of another library.
 // NOLINTBEGIN(readability-identifier-naming)
 namespace CLI {
 class App;
@@ -21,7 +21,7 @@ namespace hf::bench {
 struct recipe_bench_options {
     std::vector<std::string> stores;  ///< of recipe_store_names()
     std::vector<recipe_keys> keys;
-    std::vector<recipe_load> loads;  ///< in the order of the enumeration, `load` among them
+    std::vector<recipe_load> loads;  ///< in the order of the enumeration, including `load`
     std::vector<distribution> spreads;
     std::vector<unsigned> threads;
     u64 records = 1'000'000;
@@ -39,9 +39,9 @@ class recipe_bench_parser {
     recipe_bench_parser(const recipe_bench_parser&) = delete;
     recipe_bench_parser& operator=(const recipe_bench_parser&) = delete;
 
-    /// Adds the subcommand, which this must outlive.
+    /// Adds the subcommand; this object must outlive it.
     [[nodiscard]] CLI::App* add_to(CLI::App& bench);
-    /// After parsing. A value that makes no sense throws as option_values.hpp does.
+    /// After parsing. An invalid value throws as in option_values.hpp.
     [[nodiscard]] recipe_bench_options translate() const;
     [[nodiscard]] std::optional<std::string> json() const;
 

@@ -1,4 +1,4 @@
-// Holdfast's own stores: the five eager indexes, in both disciplines, and the map of epochs.
+// Holdfast's stores: the five eager indexes, with both disciplines, and the checkpointed map.
 #include <holdfast/map.hpp>
 
 #include "bench/recipe/store.hpp"
@@ -14,14 +14,14 @@ namespace hf::bench {
 namespace {
 
 constexpr u64 page_bytes = 4096;
-/// As RECIPE's driver has it: memory is touched before it is measured.
+/// As in RECIPE's driver: memory is touched before the measurement.
 void touch(const region& r) {
     for (u64 at = 0; at < r.size(); at += page_bytes) {
         static_cast<void>(*r.at<volatile char>(at));
     }
 }
 
-/// Bytes of a region that holds so many records of any index without growing.
+/// Size of a region that holds this many records of any index without growing.
 u64 bytes_for(u64 records) { return (u64{128} << 20) + records * 256; }
 
 std::string settings_of(const region& r) {

@@ -1,5 +1,5 @@
-// A peer of bench/peers as a store. Its files lie in the same memory as Holdfast's regions, so that
-// what is compared is what the stores do, and no disk.
+// A peer of bench/peers as a store. Its files are in the same memory as Holdfast's regions, so that
+// no disk is part of the comparison.
 #include "bench/compare/peer_library.hpp"
 #include "bench/recipe/store.hpp"
 
@@ -30,7 +30,7 @@ class peer_directory {
     std::filesystem::path path_;
 };
 
-/// Inserts and updates are puts, which don't say whether the key was there.
+/// Inserts and updates are puts, which do not report whether the key was there.
 class peer_calls {
    public:
     using key = std::string_view;

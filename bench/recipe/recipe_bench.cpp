@@ -1,4 +1,4 @@
-// `holdfast bench recipe`: the workloads of RECIPE's evaluation, on Holdfast's stores and others'.
+// `holdfast bench recipe`: the workloads of RECIPE's evaluation, on Holdfast's stores and others.
 #include "bench/environment.hpp"
 #include "bench/quantile.hpp"
 #include "bench/recipe/round.hpp"
@@ -17,13 +17,13 @@ namespace hf::bench {
 
 namespace {
 
-/// A row of the table: one store under one workload.
+/// A row of the table: a store with a workload.
 struct recipe_cell {
     std::string store;
     recipe_keys keys;
     unsigned threads;
     recipe_load kind;
-    std::string spread;  ///< "-" where nothing is drawn
+    std::string spread;  ///< "-" if no records are drawn
     std::vector<recipe_round> rounds;
 };
 
@@ -45,7 +45,7 @@ class recipe_run {
     }
 
    private:
-    /// Another one begins in each repetition.
+    /// A different store starts in each repetition.
     result<void> take_turns(recipe_keys k, unsigned threads) {
         for (unsigned r = 0; r < o_.repetitions; ++r) {
             for (std::size_t i = 0; i < o_.stores.size(); ++i) {
@@ -65,7 +65,7 @@ class recipe_run {
         return {};
     }
 
-    /// From the making of a store to its end.
+    /// Creates a store, runs its workloads and closes it.
     result<void> one_life(const std::string& name, recipe_keys k, unsigned threads, unsigned r) {
         const recipe_store_options wanted{k, most_records_of(), threads, name};
         auto made = make_recipe_store(name, space_, wanted);
@@ -88,7 +88,8 @@ class recipe_run {
         return {};
     }
 
-    /// Each thread's new numbers begin where they would if all before it inserted only.
+    /// Offset between the new record numbers of threads: each thread's start where they would if
+    /// all earlier threads only inserted.
     static u64 inserts_beyond(const std::vector<recipe_work>& work, const recipe_shape& shape) {
         return inserts_of(work) == 0 ? 0 : shape.operations;
     }
@@ -100,11 +101,11 @@ class recipe_run {
     }
     [[nodiscard]] std::vector<distribution> spreads_of(recipe_load w) const {
         if (w == recipe_load::load) return {distribution::uniform};
-        // What D reads was inserted last; and where scans begin is as in the paper's driver.
+        // D reads the newest records; the starts of scans are distributed as in the paper's driver.
         if (w == recipe_load::d || w == recipe_load::e) return {distribution::zipfian};
         return o_.spreads;
     }
-    /// In the end.
+    /// The maximum number of records at the end.
     [[nodiscard]] u64 most_records_of() const {
         u64 sum = 0;
         for (const recipe_load w : o_.loads) {
@@ -130,13 +131,13 @@ class recipe_run {
         return cells_.back();
     }
 
-    // ------------------------------------------------------------------------------ the report
+    // -------------------------------------------------------------------------------------- report
     void report() {
         table t({"keys", "load", "distribution", "store", "threads", "Mops/s", "min", "max",
                  "flush/op", "fence/op", "B/op", "scanned/op"});
         std::vector<const recipe_cell*> rows;
         for (const recipe_cell& c : cells_) rows.push_back(&c);
-        // Of what is alike, in the order of the stores.
+        // Groups rows with the same parameters, in the order of the stores.
         std::sort(rows.begin(), rows.end(), [](const recipe_cell* a, const recipe_cell* b) {
             return std::tie(a->keys, a->threads, a->kind, a->spread, a) <
                    std::tie(b->keys, b->threads, b->kind, b->spread, b);
@@ -203,7 +204,7 @@ class recipe_run {
     const scratch_space& space_;
     std::vector<recipe_cell> cells_;
     std::map<std::string, std::string> settings_;
-    std::map<std::string, std::string> left_out_;  ///< peers that were not built, and why
+    std::map<std::string, std::string> left_out_;  ///< peers that were not built, with the reason
 };
 
 }  // namespace

@@ -1,5 +1,5 @@
 // bench/recipe/round.hpp: the measured loop of `holdfast bench recipe`: threads, each pinned to a
-// core, begin together; the clock stops when the last has ended and what it wrote is durable.
+// core, start together; the clock stops when the last has ended and its writes are durable.
 #pragma once
 
 #include "bench/recipe/store.hpp"
@@ -8,10 +8,10 @@ namespace hf::bench {
 
 struct recipe_round {
     u64 operations = 0;
-    u64 scanned = 0;  ///< records that scans met
+    u64 scanned = 0;  ///< records visited by scans
     double seconds = 0;
     double cpu_seconds = 0;  ///< of the threads
-    u64 flushes = 0;         ///< lines, of this process; of a peer's nothing is known
+    u64 flushes = 0;         ///< lines, of this process; a peer's are not counted
     u64 fences = 0;
     u64 flushed_bytes = 0;
     u64 streamed_bytes = 0;
@@ -24,7 +24,7 @@ struct recipe_round {
     }
 };
 
-/// The error is the first that a thread met; a wrong or missing record is errc::violation.
+/// The error is the first of any thread; a wrong or missing record is errc::violation.
 [[nodiscard]] result<recipe_round> run_recipe_round(recipe_store& s,
                                                     const std::vector<recipe_work>& work);
 

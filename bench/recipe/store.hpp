@@ -1,9 +1,8 @@
-// bench/recipe/store.hpp: a store under the workloads of RECIPE's evaluation: an eager index, the
-// map of epochs, or a peer's.
+// bench/recipe/store.hpp: interface of a store for the workloads of RECIPE's evaluation: an eager
+// index, the checkpointed map, or a peer.
 //
-// A thread hands over all of its work at once. What an operation costs besides the store's own is
-// the same for all: the key, one virtual call into the store, and the comparison of the value that
-// was read with the key's.
+// A thread passes all of its work in one call. The overhead of an operation is the same for all
+// stores: making the key, one virtual call, and comparing the value with the key's.
 #pragma once
 
 #include <holdfast/result.hpp>
@@ -18,12 +17,12 @@
 
 namespace hf::bench {
 
-/// What a thread has done.
+/// The results of a thread.
 struct alignas(64) recipe_tally {
     u64 done = 0;
-    u64 scanned = 0;  ///< records that scans met
-    u64 missing = 0;  ///< looked for, and not there
-    u64 wrong = 0;    ///< there, and should not be, or with another key's value
+    u64 scanned = 0;  ///< records visited by scans
+    u64 missing = 0;  ///< not found
+    u64 wrong = 0;    ///< found unexpectedly, or with another key's value
 };
 
 class recipe_store {
@@ -34,31 +33,31 @@ class recipe_store {
     virtual ~recipe_store() = default;
 
     [[nodiscard]] virtual bool scans() const noexcept = 0;
-    /// Before so many threads begin.
+    /// Called before this many threads start.
     [[nodiscard]] virtual result<void> begin(unsigned /*threads*/) { return {}; }
     [[nodiscard]] virtual result<void> work(unsigned thread, const recipe_work& what,
                                             recipe_tally& into) = 0;
-    /// All that was written is durable, as far as the store does that. By the clock.
+    /// Makes all writes durable, if the store supports that. Part of the measured time.
     [[nodiscard]] virtual result<void> finish() { return {}; }
-    /// Leaves the processor to others.
+    /// Stops background work.
     [[nodiscard]] virtual result<void> rest() { return {}; }
-    /// How it was set up, for the report.
+    /// Its configuration, for the report.
     [[nodiscard]] virtual std::string settings() const = 0;
 };
 
 struct recipe_store_options {
     recipe_keys keys = recipe_keys::integer;
-    u64 records = 0;  ///< that it will hold in the end
+    u64 records = 0;  ///< that it will hold at the end
     unsigned threads = 1;
     std::string name;  ///< of its file
 };
 
 [[nodiscard]] const std::vector<std::string>& recipe_store_names();
-/// An empty one, whose files go with it.
+/// An empty store; the destructor removes its files.
 [[nodiscard]] result<std::unique_ptr<recipe_store>> make_recipe_store(
     const std::string& name, const scratch_space& space, const recipe_store_options& options);
 
-/// Those that make_recipe_store() chooses among; "" in front of nothing else.
+/// Used by make_recipe_store().
 [[nodiscard]] result<std::unique_ptr<recipe_store>> make_index_store(
     const std::string& name, const scratch_space& space, const recipe_store_options& options);
 [[nodiscard]] result<std::unique_ptr<recipe_store>> make_map_store(
@@ -118,7 +117,7 @@ class recipe_loop {
         into_.scanned += met;
         return met != 0;
     }
-    /// Whether it has found, or done, what it should.
+    /// Runs one step. False: the result is wrong.
     result<bool> one(std::size_t i) {
         const recipe_step& s = what_.steps[i];
         const key k = key_at(i);

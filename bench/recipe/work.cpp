@@ -54,7 +54,7 @@ recipe_mix recipe_mix_of(recipe_load w) noexcept {
     return {deed::get, deed::get, 0};
 }
 
-/// Draws the steps of one thread.
+/// Draws the steps of a thread.
 class drawing {
    public:
     drawing(const recipe_shape& shape, const zipfian& ranks, u64 first_new, u64 seed)
@@ -77,7 +77,7 @@ class drawing {
         return shape_.spread == distribution::zipfian ? key_of(~ranks_(random_)) % shape_.loaded
                                                       : random_.below(shape_.loaded);
     }
-    /// The newest the most often: its own first, then those that had been loaded.
+    /// Prefers the newest records: the thread's own inserts, then the loaded ones.
     u64 latest() {
         const u64 age = ranks_(random_);
         const u64 own = next_new_ - first_new_;

@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-// Another library's names.
+// Names of another library.
 // NOLINTBEGIN(readability-identifier-naming)
 namespace CLI {
 class App;
@@ -19,9 +19,9 @@ class App;
 
 namespace hf::bench {
 
-/// What the clients ask for.
+/// The clients' requests.
 enum class errand : u8 {
-    get,     ///< of a record that is there
+    get,     ///< of an existing record
     set,     ///< likewise
     change,  ///< new records are set, then deleted
     mix,     ///< nine gets, one set
@@ -29,13 +29,14 @@ enum class errand : u8 {
 [[nodiscard]] std::string_view to_string(errand e) noexcept;
 
 struct server_bench_options {
-    std::string program;  ///< serves, or is a memcached; empty: this program
+    std::string program;  ///< path of holdfast or memcached; empty: this program
     std::string peer = "memcached";
     std::vector<errand> errands = {errand::get, errand::set, errand::change, errand::mix};
     std::vector<unsigned> depths = {1, 16};      ///< requests sent at once
     std::vector<unsigned> connections = {2, 8};  ///< of all clients
     unsigned threads = 2;                        ///< of each server
-    unsigned clients = 2;                        ///< threads, as many connections each
+    /// threads, each with the same number of connections
+    unsigned clients = 2;
     u64 records = 1'000'000;
     u32 least_value = 8;
     u32 most_value = 100;
@@ -53,9 +54,9 @@ class server_bench_parser {
     server_bench_parser(const server_bench_parser&) = delete;
     server_bench_parser& operator=(const server_bench_parser&) = delete;
 
-    /// Adds the subcommand, which this must outlive.
+    /// Adds the subcommand; this object must outlive it.
     [[nodiscard]] CLI::App* add_to(CLI::App& bench);
-    /// After parsing. A value that makes no sense throws as option_values.hpp does.
+    /// After parsing. An invalid value throws as in option_values.hpp.
     [[nodiscard]] server_bench_options translate() const;
     [[nodiscard]] std::optional<std::string> json() const;
 

@@ -11,10 +11,10 @@ namespace hf::bench {
 
 namespace {
 
-/// Requests of a script; it is sent again and again.
+/// Requests of a script, which is sent repeatedly.
 constexpr u64 script_length = u64{1} << 14;
 constexpr unsigned load_depth = 64;
-/// A set for so many requests of the mix.
+/// One set in this many requests of the mix.
 constexpr u64 mix_of = 10;
 
 std::string script_key(u64 record) { return fmt::format("{:016x}", splitmix64(record)()); }

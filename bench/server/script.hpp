@@ -1,8 +1,8 @@
-// bench/server/script.hpp: what a connection sends, and what it must be answered.
+// bench/server/script.hpp: the requests of a connection and the expected answers.
 //
-// Purpose. Requests and answers are written down before the clock starts. A value follows from its
-// key, and no two connections change the same new record, so each answer is known in every byte: a
-// client sends a piece of text and compares another.
+// Purpose. Requests and answers are generated before the clock starts. A value follows from its
+// key, and no two connections change the same new record, so each answer is known byte for byte: a
+// client sends one text and compares another.
 #pragma once
 
 #include "bench/server/options.hpp"
@@ -18,10 +18,10 @@ class script {
     /// Requests of connection `which`, in batches of `depth`.
     [[nodiscard]] static script make(const server_bench_options& o, errand e, unsigned depth,
                                      unsigned which);
-    /// Stores every `of`-th record from the record `first` on.
+    /// Stores every `of`-th record, starting with record `first`.
     [[nodiscard]] static script load(const server_bench_options& o, u64 first, u64 of);
 
-    /// Sent in one piece.
+    /// Sent as a whole.
     struct batch {
         std::string_view requests;
         std::string_view answers;
@@ -45,7 +45,7 @@ class script {
     std::string requests_;
     std::string answers_;
     std::vector<end> ends_;
-    unsigned open_ = 0;  ///< requests of the batch that is being written
+    unsigned open_ = 0;  ///< requests in the unfinished batch
 };
 
 }  // namespace hf::bench

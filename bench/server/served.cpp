@@ -30,7 +30,7 @@ namespace hf::bench {
 
 namespace {
 
-constexpr int attempts = 5;  // a port may be taken by the time that the server listens
+constexpr int attempts = 5;  // another program may take the port before the server listens
 constexpr std::chrono::milliseconds between_looks{10};
 
 error no_talk(const char* doing, std::string why) {
@@ -51,7 +51,7 @@ sockaddr_in local(std::uint16_t port) {
     return address;
 }
 
-/// A port that was free a moment ago; 0 where there is none: then what is started says why.
+/// A port that was just free; 0 if there is none: then the server reports the error.
 std::uint16_t free_port() {
     const int probe = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
     sockaddr_in address = local(0);
@@ -67,8 +67,8 @@ std::vector<std::string> arguments_of(const std::string& program, const server_b
     const std::string threads = std::to_string(o.threads);
     const std::string at = std::to_string(port);
     if (std::filesystem::path(program).filename().string().find("memcached") == 0) {
-        // Nothing is evicted: 1 MiB a thousand records is more than such values take. -u matters
-        // only to root, who must name somebody else.
+        // No evictions: 1 MiB for a thousand records is more than such values need. -u is required
+        // only for root.
         const std::string room = std::to_string(1024 + o.records / 1000);
         return {program, "-l",    "127.0.0.1", "-p", at,   "-U",    "0",
                 "-t",    threads, "-m",        room, "-u", "nobody"};
@@ -173,7 +173,8 @@ result<void> served::launch(const std::string& program, const server_bench_optio
     if (child_ != 0) return {};
     ::prctl(PR_SET_PDEATHSIG, SIGKILL);
     if (::getppid() != parent) ::_exit(1);
-    ::setpgid(0, 0);  // an interrupt is for us: the servers end with the measurement
+    // an interrupt must end only this process; the servers end with the measurement
+    ::setpgid(0, 0);
     const int nowhere = ::open("/dev/null", O_RDWR);  // NOLINT: the signature is the system's
     ::dup2(nowhere, STDOUT_FILENO);
     ::dup2(nowhere, STDERR_FILENO);
@@ -183,8 +184,8 @@ result<void> served::launch(const std::string& program, const server_bench_optio
 
 namespace {
 
-/// Another program may have taken the port first: then the child is about to end. Whom the child
-/// has started to serve is of its group.
+/// Another program may have taken the port first: then the child is about to end. A server that the
+/// child has started is in its process group.
 bool is_of(const connected& line, pid_t child) {
     constexpr std::string_view field = "STAT pid ";
     if (!line.send("stats\r\n")) return false;
@@ -192,7 +193,7 @@ bool is_of(const connected& line, pid_t child) {
     const auto at = said ? said->find(field) : std::string::npos;
     if (at == std::string::npos) return false;
     const std::string_view number = std::string_view(*said).substr(at + field.size());
-    pid_t server = 0;  // of no number: our own group, which is not the child's
+    pid_t server = 0;  // not a number: getpgid(0) is our own group, which is not the child's
     std::from_chars(number.begin(), number.end(), server);
     return ::getpgid(server) == child;
 }
@@ -212,7 +213,7 @@ bool served::comes_up() {
 
 void served::stop() noexcept {
     if (child_ > 0) {
-        ::kill(child_, SIGKILL);  // what it holds is of no use to anybody
+        ::kill(child_, SIGKILL);  // its data is not needed any more
         ::waitpid(child_, nullptr, 0);
     }
     child_ = -1;

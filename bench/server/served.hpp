@@ -1,4 +1,4 @@
-// bench/server/served.hpp: a server in a process of its own, and connections to it.
+// bench/server/served.hpp: a server process, and connections to it.
 #pragma once
 
 #include <holdfast/result.hpp>
@@ -22,7 +22,8 @@ class connected {
     ~connected();
 
     [[nodiscard]] result<void> send(std::string_view requests) const;
-    /// All that comes until it ends so: 64 KiB at most, with no second without any of it.
+    /// Receives until the data ends with `end`: at most 64 KiB, and at most a second between
+    /// pieces.
     [[nodiscard]] result<std::string> receive_until(std::string_view end) const;
     /// Waits for the batch's answers, and compares them.
     [[nodiscard]] result<void> receive(const script::batch& b);
@@ -33,10 +34,11 @@ class connected {
     std::string answers_;
 };
 
-/// A holdfast or a memcached, by the program's name. It ends with this object, or this process.
+/// A holdfast or memcached server, according to the program's name. It ends with this object or
+/// this process.
 class served {
    public:
-    /// `place`: its own directory, which it makes and removes.
+    /// `place`: a directory for this server, which creates and removes it.
     [[nodiscard]] static result<std::unique_ptr<served>> start(const std::string& program,
                                                                const server_bench_options& o,
                                                                const std::string& place);
@@ -45,7 +47,7 @@ class served {
     ~served();
 
     [[nodiscard]] std::uint16_t port() const noexcept { return port_; }
-    /// As the lines of the table call it.
+    /// Its name in the table.
     [[nodiscard]] const std::string& name() const noexcept { return name_; }
     /// The command line that it was started with.
     [[nodiscard]] const std::string& command() const noexcept { return command_; }

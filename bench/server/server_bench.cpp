@@ -1,4 +1,4 @@
-// `holdfast bench server`: `holdfast serve` and memcached, driven in turns by the same requests.
+// `holdfast bench server`: `holdfast serve` and memcached with the same requests, interleaved.
 #include "base/clock.hpp"
 #include "bench/processor.hpp"
 #include "bench/quantile.hpp"
@@ -19,14 +19,14 @@ namespace hf::bench {
 
 namespace {
 
-/// A connection, and where in its script it is.
+/// A connection, and its position in its script.
 struct talker {
     connected line;
     script text;
     std::size_t next = 0;
 
     result<void> send() const { return line.send(text.at(next).requests); }
-    /// How many requests were answered.
+    /// Returns the number of answered requests.
     result<u64> receive() {
         const script::batch b = text.at(next);
         next = next + 1 == text.size() ? 0 : next + 1;
@@ -43,8 +43,8 @@ struct round {
     [[nodiscard]] double cpu_speed() const { return static_cast<double>(requests) / cpu_seconds; }
 };
 
-/// One thread: each of its connections has a batch under way, until the time is over or each has
-/// been answered so many.
+/// A thread's loop: each of its connections has a batch in flight, until the time is over or each
+/// has `operations` answers.
 result<u64> drive(std::vector<talker>& all, u64 until, u64 operations) {
     for (const talker& t : all) {
         if (auto sent = t.send(); !sent) return tl::unexpected(sent.error());
@@ -92,7 +92,7 @@ result<round> one_round(const served& s, client_threads& clients, u64 duration_n
     return r;
 }
 
-/// The connections of all threads of clients; `text` gives each its script.
+/// Makes the connections of all client threads; `text` returns each one's script.
 template <class Text>
 result<client_threads> connect(const served& s, const server_bench_options& o, unsigned connections,
                                Text text) {
@@ -141,7 +141,7 @@ class server_bench {
         auto clients =
             connect(s, o_, o_.clients, [&](unsigned i) { return script::load(o_, i, o_.clients); });
         if (!clients) return tl::unexpected(clients.error());
-        u64 share = 0;  // of a client: the greatest
+        u64 share = 0;  // the largest share of a client
         for (const auto& c : *clients) {
             u64 requests = 0;
             for (std::size_t i = 0; i < c.front().text.size(); ++i) {
@@ -162,7 +162,7 @@ class server_bench {
             if (!made) return tl::unexpected(made.error());
             clients[i].emplace(std::move(*made));
         }
-        // In another order each time. Turn 0 warms up and does not count.
+        // A different order each time. Turn 0 is a warm-up and does not count.
         for (unsigned turn = 0; turn <= o_.repetitions && !interrupted(); ++turn) {
             progress(fmt::format("{}, {} deep, {} connections: repetition {} of {}",
                                  to_string(c.what), c.depth, c.connections, turn, o_.repetitions));

@@ -24,13 +24,13 @@ void show(const target_result& r, double seconds) {
     std::fflush(stderr);
 }
 
-/// A limit for all of a target's part in a round; 0: there is none.
+/// The time limit of one target in one round; 0: unlimited.
 class allowance {
    public:
     explicit allowance(double seconds) : seconds_(seconds) {}
     [[nodiscard]] double used() const { return seconds_since(start_); }
     [[nodiscard]] bool is_over() const { return seconds_ > 0 && used() > seconds_; }
-    /// The rest, when this share of it may be used first.
+    /// Whether this share of the limit is used up.
     [[nodiscard]] bool is_over_share(double share) const {
         return seconds_ > 0 && used() > seconds_ * share;
     }
@@ -49,7 +49,7 @@ void explore_one(laboratory& lab, const campaign_options& o, u64 seed, const lim
     }
 }
 
-/// One round of one target, within so many seconds (0: no limit).
+/// One round of one target, within `most` seconds (0: no limit).
 void run_round(laboratory& lab, const campaign_options& o, u64 round, double most,
                target_result& r) {
     const allowance time(most);
@@ -94,7 +94,7 @@ limits limits_of_schedule(u64 number) noexcept {
     return l;
 }
 
-// Far from those of the rounds.
+// Far from the seeds of the rounds.
 u64 seed_of_schedule(u64 seed, u64 number) noexcept { return seed * 1'000'003 + number + 1; }
 
 std::vector<target_result> run_campaign(laboratory& lab, const campaign_options& o) {
@@ -106,7 +106,7 @@ std::vector<target_result> run_campaign(laboratory& lab, const campaign_options&
         is_over = true;
         std::size_t left = results.size();
         for (target_result& r : results) {
-            // The first round may take its share of all the time, so that each target has its turn.
+            // In the first round each target gets an equal share of the remaining time.
             const double rest = o.budget_seconds - seconds_since(start);
             const double most =
                 o.budget_seconds == 0 ? 0 : std::max(rest / static_cast<double>(left), 0.01);

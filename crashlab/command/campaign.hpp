@@ -11,16 +11,16 @@ namespace hf::lab {
 
 struct campaign_options {
     std::vector<const target_description*> targets;
-    double budget_seconds = 0;  ///< 0: rounds alone decide
-    u64 rounds = 0;             ///< of each target; 0: the budget alone decides
+    double budget_seconds = 0;  ///< 0: only `rounds` limits the campaign
+    u64 rounds = 0;             ///< of each target; 0: only the budget limits the campaign
     u64 seed = 1;
     persistence mode = persistence::pcso;
-    u64 schedules = 0;  ///< of a target with threads, a round, besides the one that is explored
-    std::string trace;  ///< of a release build, for the first round; empty: the lab's own
-    bool live = false;  ///< counters on a terminal
+    u64 schedules = 0;  ///< additional schedules in each round of a target with threads
+    std::string trace;  ///< a release build's trace, for the first round; empty: the lab's own
+    bool live = false;  ///< show counters on a terminal
 };
 
-/// One target's part.
+/// The result for one target.
 struct target_result {
     const target_description* target = nullptr;
     counts counted;
@@ -31,14 +31,15 @@ struct target_result {
     std::string point_of_finding;
 };
 
-/// The first finding of a target ends that target; others go on, unless the lab was damaged.
+/// A finding ends the exploration of its target; others continue, unless the lab was damaged.
 [[nodiscard]] std::vector<target_result> run_campaign(laboratory& lab, const campaign_options& o);
 
-/// What is explored in one round: more in each further one.
+/// The limits for one round; they grow from round to round.
 [[nodiscard]] limits limits_of_round(u64 round) noexcept;
 
-/// For number so-and-so of many schedules: what its threads read, and a crash; of every other one
-/// a crash behind the end of an operation, where a read that was too early shows.
+/// The limits for additional schedule `number`: check the reads of its threads, and one crash. In
+/// every other schedule the crash comes after the end of an operation, where a premature read
+/// shows.
 [[nodiscard]] limits limits_of_schedule(u64 number) noexcept;
 /// The seed of a round's schedule.
 [[nodiscard]] u64 seed_of_schedule(u64 seed, u64 number) noexcept;

@@ -1,4 +1,4 @@
-// The command line, for hf_crash and for programs of one's own. See docs/crashlab.md.
+// The command line of hf_crash and of users' programs. See docs/crashlab.md.
 #include <holdfast/crashlab/main.hpp>
 
 #include "crashlab/command/campaign.hpp"
@@ -113,7 +113,7 @@ int command_line(int argc, char** argv, std::vector<target_description> targets,
         status = static_cast<int>(outcome::violation);
     }
     std::fflush(stdout);
-    // What a run that was cut short held may be unfit to be destroyed.
+    // After an interrupted run, destructors may hang or crash.
     if (was_cut_short()) ::_exit(status);
     return status;
 }

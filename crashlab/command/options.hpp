@@ -1,4 +1,4 @@
-// command/options.hpp: what a program of the lab can be told.
+// command/options.hpp: command-line options of a program of the lab.
 #pragma once
 
 #include "crashlab/model/crash_model.hpp"
@@ -10,7 +10,7 @@
 namespace hf::lab {
 
 struct arguments {
-    std::string program;  ///< as a user starts it
+    std::string program;  ///< the command by which a user starts it
     std::vector<target_description> all;
 
     std::vector<std::string> targets{"all"};
@@ -30,7 +30,7 @@ struct arguments {
     bool brief = false;
 
     [[nodiscard]] persistence mode() const;
-    /// Of the budget; 0: none was given, negative: it makes no sense.
+    /// The budget in seconds; 0: none was given, negative: invalid.
     [[nodiscard]] double seconds() const;
     [[nodiscard]] std::vector<const target_description*> chosen() const;
 };

@@ -20,7 +20,7 @@ std::string text_of(const stage& s) {
     std::string text = (s.killed ? "k" : "") + std::to_string(s.event) + ":";
     const char* between = "";
     for (const choice& c : s.contents) {
-        if (c.chosen == 0) continue;  // what is not told is old
+        if (c.chosen == 0) continue;  // lines that are not listed get their old content
         text += fmt::format("{}{}={}", between, name_of(c.what), c.chosen);
         between = ",";
     }
@@ -34,7 +34,7 @@ std::optional<u64> number_in(std::string_view text, int base) {
     return n;
 }
 
-/// Cuts off what lies in front of `mark`, or everything.
+/// Removes and returns the text before `mark`, or everything.
 std::string_view cut(std::string_view& text, char mark) {
     const auto at = std::min(text.find(mark), text.size());
     const auto piece = text.substr(0, at);
@@ -42,7 +42,7 @@ std::string_view cut(std::string_view& text, char mark) {
     return piece;
 }
 
-/// "length" or "name", and the number of a file that is not the first.
+/// Parses "length" or "name", with a number for files other than the first.
 std::optional<u64> file_choice(std::string_view name) {
     for (unsigned f = 0; f < most_files; ++f) {
         for (const u64 what : {length_of_file(f), name_of_file(f)}) {

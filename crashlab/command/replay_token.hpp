@@ -1,4 +1,4 @@
-// command/replay_token.hpp: a finding in one word, to be given to --replay.
+// command/replay_token.hpp: a finding as one word, for --replay.
 //
 //   token    = stage {"/" stage} "!" probe
 //   stage    = event ":" [line "=" number {"," line "=" number}]
@@ -17,7 +17,7 @@
 namespace hf::lab {
 
 [[nodiscard]] std::string token_of(const finding& f);
-/// nullopt: it is none.
+/// nullopt: not a token.
 [[nodiscard]] std::optional<finding> parse_token(std::string_view token);
 
 }  // namespace hf::lab

@@ -107,7 +107,7 @@ outcome tell_replay(laboratory& lab, const target_description& d, const argument
     if (a.brief) return wrong ? outcome::violation : outcome::clean;
     f->what = wrong.value_or("");
     source_places places;
-    // A release build's trace has that program's addresses, which say nothing here.
+    // The addresses in a release build's trace belong to another program.
     for (const told_stage& s : stages) {
         if (a.trace.empty()) places.resolve(s.trace);
     }

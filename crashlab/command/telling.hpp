@@ -1,4 +1,4 @@
-// command/telling.hpp: what a program of the lab prints and writes.
+// command/telling.hpp: the output of a program of the lab.
 #pragma once
 
 #include "crashlab/command/campaign.hpp"
@@ -12,7 +12,7 @@ namespace hf::lab {
 /// Repeats one run and draws it.
 [[nodiscard]] outcome tell_replay(laboratory& lab, const target_description& d, const arguments& a);
 
-/// Records each target once and prints what the lint says.
+/// Records each target once and prints the findings of the lint.
 [[nodiscard]] outcome tell_lint(laboratory& lab, const arguments& a);
 
 }  // namespace hf::lab

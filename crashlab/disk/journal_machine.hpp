@@ -1,12 +1,12 @@
-// disk/journal_machine.hpp: a journal and its base on two model disks, and what must be found
-// there.
+// disk/journal_machine.hpp: a journal and its base on two model disks, and a check of the recovered
+// state.
 //
 // Purpose. The workload of the target `journal` and of tests/journal: two sessions of the real
 //  journal (core, scan, replay). The first ends by a power cut, or by the death of its process:
-//  then all that it wrote can be read, and what no sync has covered may still be lost. The second
-//  begins with the recovery from that, and is cut by the power, at any call of either disk,
-//  recovery included. What is left must recover to the state at the end of one epoch, no older than
-//  the last announced one. Everything follows from the seed.
+//  then all its writes can be read, but those not synced may still be lost. The second
+//  begins with the recovery from that, and ends by a power cut at any call of either disk, also
+//  during recovery. The remaining contents must recover to the state at the end of one epoch, no
+//  older than the last announced one. The seed determines everything.
 #pragma once
 
 #include "crashlab/disk/model_disk.hpp"
@@ -31,20 +31,20 @@ class journal_machine {
         base_.become(memory_);
     }
 
-    /// From now on the disks tell what they are asked.
+    /// From now on the disks record their calls.
     void tell(disk_story& story) {
         journal_.story = base_.story = &story;
         journal_.label = "journal";
         base_.label = "base";
     }
-    /// What judge() with the same answer would find on the disks.
+    /// Records what judge() with the same `taken` would find on the disks.
     void tell_fates(const std::function<bool(std::size_t)>& taken) const {
         journal_.tell_fates(taken);
         base_.tell_fates([&](std::size_t i) { return taken(journal_.unsure() + i); });
     }
 
-    /// A first session that ends at some call, or is not cut short at all. Where the disks have no
-    /// room it goes on as soon as they have; any other failure is the end of its process.
+    /// A first session that ends at some call, or completes. If the disks are full it continues as
+    /// soon as they have room; any other failure ends its process.
     void live_before(disk_faults* faults = nullptr) {
         journal_.faults = base_.faults = faults;
         u64 calls = 3 + random_() % 40;
@@ -57,7 +57,7 @@ class journal_machine {
         base_.become(base_.after_power_cut(by_chance(random_)));
     }
 
-    /// The second session, for so many calls of the disks. False: they were more than it needed.
+    /// The second session, limited to `calls` calls of the disks. False: it needed fewer.
     bool live(u64 calls) {
         power_for(calls);
         return !recover() || !run_session(epochs);
@@ -66,8 +66,8 @@ class journal_machine {
     /// Sectors that may or may not have reached the disks.
     [[nodiscard]] std::size_t unsure() const { return journal_.unsure() + base_.unsure(); }
 
-    /// Judges what is left when the disks took those sectors; says what is wrong. Adds the contents
-    /// to `digest`, if that is given.
+    /// Checks the contents left if the disks took those sectors; returns the error. Adds the
+    /// contents to `digest`, if given.
     [[nodiscard]] std::optional<std::string> judge(const std::function<bool(std::size_t)>& taken,
                                                    u64* digest = nullptr) const {
         model_disk journal(journal_.after_power_cut(taken));
@@ -112,7 +112,7 @@ class journal_machine {
         return base.size() >= end.size() && std::equal(end.begin(), end.end(), base.begin());
     }
 
-    /// False: the power went. Throws nothing: what is wrong is found by judge().
+    /// False: the power was cut. Throws nothing: judge() finds errors.
     bool recover() {
         if (bring_back(journal_, base_)) return false;
         for (u64 e = ends_.size(); e-- > durable_;) {
@@ -159,7 +159,7 @@ class journal_machine {
         return dice > 1 || apply(core, 2, dice == 0);
     }
 
-    /// Where the base has no room nothing was given up.
+    /// If the base is full, no record has been freed.
     static bool apply(journal::core& core, u64 most, bool all) {
         const auto done = core.apply_some(most, all);
         return done || done.error().code == errc::no_space;
@@ -173,7 +173,7 @@ class journal_machine {
         core.base_has_grown();
     }
 
-    /// As the dirty set would list them.
+    /// Returns changed lines as the dirty set would list them.
     std::vector<u64> change_lines() {
         const u64 lines = memory_.size() / line_size;
         std::vector<u64> dirty;
@@ -192,7 +192,7 @@ class journal_machine {
     xoshiro256ss random_;
     bytes memory_;
     journal::geometry shape_;
-    std::vector<bytes> ends_;  ///< [e]: at the end of epoch e
+    std::vector<bytes> ends_;  ///< [e]: contents at the end of epoch e
     u64 durable_ = 0;
     bool is_named_ = false;  ///< a journal gets its name once its header is durable (K2)
     journal::identity who_{{1, 2, 3}, 0};

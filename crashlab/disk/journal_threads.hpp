@@ -1,13 +1,13 @@
-// disk/journal_threads.hpp: the whole journal, with its two threads, on two model disks, and what
-// must be found there.
+// disk/journal_threads.hpp: the whole journal, with its two threads, on two model disks, and a
+// check of the recovered state.
 //
-// Purpose. The workload of the target `journal.threads`, where the threads are fibers and all
-// follows from the seed, and of tests/journal, where they are real. One leader ends epochs; the
-// journal, or for some of them the leader, makes them durable, and applies them behind its back, on
-// disks that have no room for some calls. At one call of either disk the power goes: what both hold
-// then is set aside, and the journal goes on without knowing. What was set aside must come back as
-// the end of an epoch no older than the last announced one, and until then the base holds, line by
-// line, nothing older than the epoch that was said to be applied. At the end of it all the base has
+// Purpose. The workload of the target `journal.threads`, where the threads are fibers and the seed
+// determines everything, and of tests/journal, where they are real. One leader ends epochs. The
+// journal, or for some epochs the leader, makes them durable and applies them concurrently, on
+// disks that are full for some calls. At one call of either disk the power is cut: the contents of
+// both are saved, and the journal continues unaware. The saved contents must recover to
+// the end of an epoch no older than the last announced one, and before recovery each line of the
+// base must be at least as new as the epoch reported as applied. At the end the base has
 // everything.
 #pragma once
 
@@ -25,12 +25,12 @@
 
 namespace hf::lab {
 
-/// What the two disks of a machine share.
+/// The state shared by the two disks of a machine.
 struct shared_power {
-    std::mutex mutex;  // all of it
+    std::mutex mutex;  // guards everything below
     u64 calls = 0;
-    u64 cut_at = ~u64{0};     ///< the power goes at this call, from 1
-    u64 full_from = ~u64{0};  ///< calls for which there is no room
+    u64 cut_at = ~u64{0};     ///< the call, from 1, at which the power is cut
+    u64 full_from = ~u64{0};  ///< the first call for which the disk is full
     u64 full_until = 0;
     model_disk journal{bytes{}};
     model_disk base{bytes{}};
@@ -45,12 +45,11 @@ struct shared_power {
     };
     std::optional<left_over> left;
 
-    /// Before each call. False: there is no room.
+    /// Called before each call of a disk. False: the disk is full.
     [[nodiscard]] bool next() {
         if (++calls == cut_at) {
             left.emplace(left_over{journal, base, announced, applied});
-            journal.story = base.story =
-                nullptr;  // what they are asked from now on changes nothing
+            journal.story = base.story = nullptr;  // later calls are not recorded
         }
         return calls < full_from || calls >= full_until;
     }
@@ -61,7 +60,7 @@ class shared_disk final : public journal::block_file {
    public:
     using block_file::write;
 
-    /// `wait`: what a sync takes.
+    /// `wait` is called for the duration of a sync.
     shared_disk(std::shared_ptr<shared_power> p, model_disk& disk, std::function<void()> wait)
         : power_(std::move(p)), disk_(disk), wait_(std::move(wait)) {}
 
@@ -73,7 +72,7 @@ class shared_disk final : public journal::block_file {
         const std::lock_guard lock(power_->mutex);
         return disk_.read(offset, into);
     }
-    // It takes its time, in which the other thread goes on.
+    // It takes time, during which the other thread runs.
     result<void> sync() override {
         wait_();
         const std::lock_guard lock(power_->mutex);
@@ -106,7 +105,7 @@ class journal_threads {
     static constexpr u64 epochs = 24;
     static constexpr journal::geometry tight{journal::page, 4};
 
-    /// `fills_up`: some calls find no room. `wait`: what a sync takes.
+    /// `fills_up`: the disks are full for some calls. `wait` is called for the duration of a sync.
     journal_threads(u64 seed, u64 cut_at, bool fills_up, std::function<void()> wait)
         : random_(seed), wait_(std::move(wait)) {
         power_->cut_at = cut_at;
@@ -118,13 +117,13 @@ class journal_threads {
         power_->base.become(content());
     }
 
-    /// From now on the disks tell what they are asked.
+    /// From now on the disks record their calls.
     void tell(disk_story& story) {
         power_->journal.story = power_->base.story = &story;
         power_->journal.label = "journal";
         power_->base.label = "base";
     }
-    /// What judge() with the same answer would find on the disks.
+    /// Records what judge() with the same `taken` would find on the disks.
     void tell_fates(const std::function<bool(std::size_t)>& taken) const {
         if (!power_->left) return;
         const auto& left = *power_->left;
@@ -132,7 +131,7 @@ class journal_threads {
         left.base.tell_fates([&](std::size_t i) { return taken(left.journal.unsure() + i); });
     }
 
-    /// The whole life. Returns what was wrong with it, power cut apart.
+    /// Runs the whole workload. Returns an error of the run itself, without the power cut.
     [[nodiscard]] std::optional<std::string> run() {
         auto started = journal::redo_journal::start(disk(power_->journal), disk(power_->base),
                                                     {{7}, 3}, 0, tight);
@@ -160,11 +159,11 @@ class journal_threads {
         return was_cut() ? power_->left->journal.unsure() + power_->left->base.unsure() : 0;
     }
 
-    /// Judges what is left when the disks took those sectors; says what is wrong. Adds the contents
-    /// to `digest`, if that is given.
+    /// Checks the contents left if the disks took those sectors; returns the error. Adds the
+    /// contents to `digest`, if given.
     [[nodiscard]] std::optional<std::string> judge(const std::function<bool(std::size_t)>& taken,
                                                    u64* digest = nullptr) const {
-        // Before the journal has its name nobody would look at it (K2).
+        // Before the journal has its name no program would read it (K2).
         if (!was_cut() || power_->cut_at <= named_at_) return std::nullopt;
         const auto& left = *power_->left;
         model_disk journal(left.journal.after_power_cut(taken));
@@ -212,7 +211,7 @@ class journal_threads {
         return base.size() >= end.size() && std::equal(end.begin(), end.end(), base.begin());
     }
 
-    /// What is older in the base than the epoch that was said to be applied.
+    /// A line of the base that is older than the epoch reported as applied.
     [[nodiscard]] std::optional<std::string> stale_line(const bytes& base) const {
         const u64 applied = power_->left->applied;
         for (u64 at = 0; at < ends_[applied].size(); at += line_size) {
@@ -245,7 +244,7 @@ class journal_threads {
         if (redo.submit_to_write()) redo.write();
     }
 
-    /// Where the disk has no room the base stays as it is.
+    /// If the disk is full the base does not grow.
     void grow(journal::redo_journal& redo) {
         if (lines_ == most_lines || random_.below(6) != 0) return;
         const std::unique_ptr<journal::block_file> base = disk(power_->base);
@@ -260,7 +259,7 @@ class journal_threads {
     bytes memory_ = bytes(most_lines * line_size);
     u64 lines_ = first_lines;
     dirty_set dirty_{memory_.data(), most_lines* line_size};
-    std::vector<bytes> ends_;  ///< [e]: at the end of epoch e
+    std::vector<bytes> ends_;  ///< [e]: contents at the end of epoch e
     u64 named_at_ = 0;
 };
 

@@ -1,13 +1,13 @@
-// disk/model_disk.hpp: a disk that knows what was synced.
+// disk/model_disk.hpp: a model of a disk with a page cache and syncs.
 //
-// Model. Writes reach a page cache; the disk takes from it what it wants when it wants, by sectors
-// of 512 bytes. After a power cut each sector holds its content at the last sync or any that was
-// written since, whatever the others hold; after a sync all of it is there. The file's length is
-// the one at the last sync, or the present one. Nothing may be written behind the end.
+// Model. Writes go to a page cache; the disk takes any of them at any time, by sectors
+// of 512 bytes. After a power cut each sector has its content of the last sync or of any write
+// since, independently of other sectors; after a sync all contents are durable. The file's length
+// is the one at the last sync, or the present one. Writes past the end are not allowed.
 //
-// A sync that fails leaves the cache as it is, and takes it for clean: what the disk has not got by
-// then it never gets, unless it is written again, whatever later syncs say. A write that fails may
-// have got some of its bytes into the cache.
+// A sync that fails leaves the cache unchanged and marks it as clean. Data that the disk does not
+// have by then never reaches it, whatever later syncs report, unless it is written again. A write
+// that fails may have stored some of its bytes in the cache.
 #pragma once
 
 #include "base/random.hpp"
@@ -24,13 +24,13 @@ namespace hf::lab {
 
 using bytes = std::vector<std::byte>;
 
-/// Calls that fail though the power is there: so many from some one on, counted over all disks that
-/// share this. no_space is for write() and extend(); io is for read() and sync(), too.
+/// Calls that fail although the power is on: a number of calls from some call on, counted over all
+/// disks that share this. no_space applies to write() and extend(); io also to read() and sync().
 struct disk_faults {
     errc code = errc::io;
     u64 from = ~u64{0};  ///< 0: the first
     u64 count = 1;
-    u64 calls = 0;  ///< that could have failed so far
+    u64 calls = 0;  ///< calls so far that could have failed
 
     [[nodiscard]] bool is_next(bool is_read_or_sync) {
         if (is_read_or_sync && code == errc::no_space) return false;
@@ -45,7 +45,7 @@ class model_disk final : public journal::block_file {
     using block_file::write;
 
     explicit model_disk(bytes content = {}) : now_(content), synced_(std::move(content)) {}
-    /// As the other stands; it never refuses.
+    /// Copies the contents; the copy never refuses.
     model_disk(const model_disk& other)
         : capacity(other.capacity),
           label(other.label),
@@ -106,9 +106,9 @@ class model_disk final : public journal::block_file {
     [[nodiscard]] result<u64> size() override { return now_.size(); }
     [[nodiscard]] std::string name() const override { return "a model of a disk"; }
 
-    /// Holds this, durably so.
+    /// Replaces the contents, durably.
     void become(bytes content) {
-        // What was unsure is decided; nobody will ask for it again.
+        // Earlier writes are settled, and are never queried again.
         for (const sector_write& w : unsure_) {
             if (story != nullptr) ++story->calls[w.call - 1].synced;
         }
@@ -119,7 +119,7 @@ class model_disk final : public journal::block_file {
         forgotten_.clear();
     }
 
-    /// Tells the story what became of the unsure writes, as after_power_cut() would take them.
+    /// Records the fates of unsynced writes, as after_power_cut() would decide them.
     void tell_fates(const std::function<bool(std::size_t)>& taken) const {
         if (story == nullptr) return;
         const bool is_longer = now_.size() != synced_.size() && taken(unsure_.size());
@@ -138,11 +138,11 @@ class model_disk final : public journal::block_file {
     [[nodiscard]] bytes& now() { return now_; }
     [[nodiscard]] const bytes& synced() const { return synced_; }
 
-    /// How many writes of sectors no sync has covered, and the length.
+    /// Number of unsynced sector writes, plus one if the length is not synced.
     [[nodiscard]] std::size_t unsure() const {
         return unsure_.size() + (now_.size() != synced_.size() ? 1 : 0);
     }
-    /// What a power cut leaves when the disk has taken those that `taken` says, in order.
+    /// The contents after a power cut if the disk took the writes for which `taken` returns true.
     [[nodiscard]] bytes after_power_cut(const std::function<bool(std::size_t)>& taken) const {
         bytes left = synced_;
         if (now_.size() != synced_.size() && taken(unsure_.size())) left.resize(now_.size());
@@ -155,16 +155,17 @@ class model_disk final : public journal::block_file {
     }
 
     u64 capacity = ~u64{0};       ///< bytes up to which extend() succeeds
-    std::string label;            ///< in a story
-    disk_story* story = nullptr;  ///< if set: told of every call
-    u64* calls_left = nullptr;  ///< so many calls of write() and sync() succeed yet; may be shared
+    std::string label;            ///< its name in a story
+    disk_story* story = nullptr;  ///< if set: records every call
+    u64* calls_left =
+        nullptr;  ///< number of write() and sync() calls that still succeed; may be shared
     disk_faults* faults = nullptr;  ///< may be shared
 
    private:
     struct sector_write {
         u64 offset;
         bytes content;
-        std::size_t call;  ///< of the story, from 1
+        std::size_t call;  ///< in the story, from 1
     };
 
     void tell(disk_call c) const {
@@ -189,7 +190,7 @@ class model_disk final : public journal::block_file {
         while (!piece.empty()) {
             const u64 room = journal::sector_size - offset % journal::sector_size;
             const auto part = piece.first(std::min<u64>(room, piece.size()));
-            // What is written over itself adds nothing to what a power cut may leave.
+            // A write that changes nothing adds no possible content after a power cut.
             const bool is_lost = forgotten_.erase(offset - offset % journal::sector_size) != 0;
             if (is_lost || std::memcmp(now_.data() + offset, part.data(), part.size()) != 0) {
                 unsure_.push_back({offset, bytes(part.begin(), part.end()), calls_told()});
@@ -217,7 +218,7 @@ class model_disk final : public journal::block_file {
         tell({label, disk_act::refused});
         return failure({faults->code, what, name(), "it fails, for once", "-"});
     }
-    /// Half of it, of several pieces the first half.
+    /// Writes half of it; of several pieces the first half.
     result<void> write_some(u64 offset, std::span<const std::span<const std::byte>> pieces) {
         u64 left = 0;
         for (const auto& piece : pieces) left += piece.size();
@@ -231,7 +232,7 @@ class model_disk final : public journal::block_file {
         }
         return fault("write");
     }
-    /// Every other sector gets to the disk, the rest never does.
+    /// Every other sector reaches the disk, the others never do.
     void forget() {
         const bytes left = after_power_cut([](std::size_t i) { return i % 2 == 0; });
         for (u64 at = 0; at < now_.size(); at += journal::sector_size) {
@@ -252,7 +253,7 @@ class model_disk final : public journal::block_file {
     bytes now_;
     bytes synced_;
     std::vector<sector_write> unsure_;
-    std::set<u64> forgotten_;  ///< sectors that a failed sync has left behind
+    std::set<u64> forgotten_;  ///< sectors lost by a failed sync
     std::size_t extended_at_ = 0;
 };
 

@@ -1,4 +1,4 @@
-// explore/digest_set.hpp: how many different images were seen. Open addressing, 8 bytes a slot.
+// explore/digest_set.hpp: counts distinct images. Open addressing, 8 bytes a slot.
 #pragma once
 
 #include "base/bits.hpp"
@@ -11,7 +11,7 @@ class digest_set {
    public:
     digest_set() : slots_(std::size_t{1} << 16) {}
 
-    /// False: it was there.
+    /// False: the digest was present.
     bool insert(u64 digest) {
         if (digest == 0) digest = 1;
         if (2 * (size_ + 1) > slots_.size()) grow();

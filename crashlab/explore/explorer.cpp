@@ -9,7 +9,7 @@
 namespace hf::lab {
 namespace {
 
-/// A run on an image; what it did to it is undone at its end.
+/// One run on an image; the destructor undoes its changes.
 class run_scope {
    public:
     run_scope(image& i, choices& how, recorder* behind = nullptr) : image_(i), behind_(behind) {
@@ -34,10 +34,10 @@ class run_scope {
 
 }  // namespace
 
-// What a crash can leave only grows between two fences, so the instant before a fence stands for
-// all since the last one. A persist point is one for its own sake; behind an announcement or a
-// system call less is allowed, or more is possible, with no store in between. Where caches survive,
-// every store makes another image.
+// The set of possible images only grows between two fences, so the point before a fence covers all
+// points since the last one. A persist point is always a crash point. An announcement or a system
+// call changes what is allowed or possible without a store. If caches survive (eADR), every store
+// is a crash point.
 std::vector<u32> crash_points_of(const std::vector<event>& trace, persistence mode) {
     std::vector<u32> found;
     bool changed = true;
@@ -123,7 +123,7 @@ std::optional<finding> explorer::explore(const std::vector<event>& trace, const 
 
 namespace {
 
-/// Of `points` those in front of which an operation has ended behind the point before.
+/// The points before which an operation has ended since the previous point.
 std::vector<u32> points_behind_ends(const std::vector<u32>& points,
                                     const std::vector<event>& trace) {
     std::vector<u32> found;
@@ -139,7 +139,7 @@ std::vector<u32> points_behind_ends(const std::vector<u32>& points,
 
 }  // namespace
 
-// Evenly, begun at another one each time.
+// Selects points evenly, with a different offset each time.
 std::vector<u32> explorer::some_of(const std::vector<u32>& points, u32 most) {
     std::vector<u32> some;
     const std::size_t step = points.size() / most + 1;
@@ -160,7 +160,7 @@ std::optional<finding> explorer::explore_trace(const std::vector<event>& trace, 
     u32 next = from;
     for (const u32 point : points) {
         const bool is_named = point < trace.size() && trace[point].kind == event_kind::point;
-        // Out of time, persist points of the workload itself are still looked at, if briefly.
+        // When time is up, the workload's own persist points are still explored briefly.
         const bool hurry = must_stop();
         if (hurry && (depth > 0 || !is_named)) continue;
         for (; next < point; ++next) m.advance(trace[next]);
@@ -303,7 +303,7 @@ std::optional<finding> explorer::explore_nested(const crash_model& m, std::uniqu
 
 namespace {
 
-/// What the first process did before it died at event `at`, and what the next one did.
+/// Joins the first process's events up to its death at event `at` and the next one's.
 std::vector<event> joined(const std::vector<event>& first, u32 at, std::vector<event> next) {
     std::vector<event> all(first.begin(), first.begin() + at);
     all.push_back({.kind = event_kind::killed});
@@ -311,7 +311,7 @@ std::vector<event> joined(const std::vector<event>& first, u32 at, std::vector<e
     return all;
 }
 
-/// In the order that leaves most to be found: an inspection would make sure what it sees.
+/// This order finds most: an inspection first would make what it reads durable.
 std::optional<std::string> live_on(std::unique_ptr<survivor>& s, victim& who, const promised& all) {
     return guarded([&] {
         s = who.recover_after(all);
@@ -353,8 +353,8 @@ std::optional<std::string> explorer::replay(const std::vector<event>& trace,
                                             const finding& f, const stage_listener& listener) {
     image_.on_endless = stop_endless;
     std::vector<event> events = trace;
-    crash_model start = before;  // of the trace
-    crash_model m = before;      // behind its first `done` events
+    crash_model start = before;  // at the beginning of the trace
+    crash_model m = before;      // after its first `done` events
     u32 done = 0;
     victim* current = &who;
     std::unique_ptr<survivor> s;

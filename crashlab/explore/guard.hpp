@@ -1,4 +1,4 @@
-// explore/guard.hpp: recoveries that abort, crash or never end are findings, not the lab's end.
+// explore/guard.hpp: a recovery that aborts, crashes or hangs is a finding, and not the lab's end.
 #pragma once
 
 #include <functional>
@@ -7,14 +7,14 @@
 
 namespace hf::lab {
 
-/// Runs `work`. Returns what was wrong: a violation's text, an exception's, the message of a failed
-/// HF_CHECK, a signal, or that it did not end. Then what `work` held is leaked.
+/// Runs `work`. Returns the error: a violation's text, an exception's, the message of a failed
+/// HF_CHECK, a signal, or a hang. In these cases the resources of `work` are leaked.
 [[nodiscard]] std::optional<std::string> guarded(const std::function<void()>& work);
 
 /// For image::on_endless.
 void stop_endless();
 
-/// After a run was cut short by a signal or an abort, locks may be held for ever.
+/// True if a run was interrupted by a signal or an abort; locks may then be held forever.
 [[nodiscard]] bool was_cut_short() noexcept;
 
 }  // namespace hf::lab

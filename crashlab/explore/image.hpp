@@ -1,13 +1,14 @@
-// explore/image.hpp: the memory of a region after a crash, resolved as far as somebody looks.
+// explore/image.hpp: the memory of a region after a crash, determined lazily.
 //
-// Purpose. Recovery and queries run on the region's own memory. A line that may hold several
-// contents (model/crash_model.hpp) gets one when it is first read or written; everything that is
-// changed is put back afterwards, line by line. So a run costs what it touches, whatever the
-// region's size (lazy exploration: Gorjiara et al., "Jaaru", ASPLOS 2021).
+// Purpose. Recovery and queries run on the region's own memory. A line that may have several
+// contents (model/crash_model.hpp) gets one when it is first read or written. Every change
+// is undone afterwards, line by line. So the cost of a run depends on the lines it touches, not on
+// the region's size (lazy exploration: Gorjiara et al., "Jaaru", ASPLOS 2021).
 //
 // Invariants.
 //  I1  Outside of runs the memory holds the model's floors.
-//  I2  A line's state byte is: unsure (top bit), and the level at which its content was saved.
+//  I2  A line's state byte has: undetermined (top bit), and the level at which its content was
+//      saved.
 //  I3  rollback(m) restores content and state of every line touched since mark() returned m.
 #pragma once
 
@@ -25,14 +26,15 @@ namespace hf::lab {
 
 class image final : public observer {
    public:
-    /// `memory`: where regions are mapped, a window apart; `before`: what they held before the
-    /// trace, one behind the other, `size` bytes of all of them together.
+    /// `memory`: where regions are mapped, a window apart; `before`: their contents before the
+    /// trace, one after the other, with `size` bytes in total.
     image(std::byte* memory, const std::byte* before, u64 size);
 
-    /// The memory becomes the model's; nothing is decided.
+    /// Loads the model's state; no line is determined yet.
     void load(const crash_model& m);
 
-    /// A run: from here on accesses decide, by `how`. `behind`: also told of every write.
+    /// Begins a run: from here on accesses determine lines, by `how`. `behind`, if given, is also
+    /// notified of every write.
     void begin(choices& how, recorder* behind = nullptr);
     void end();
 
@@ -55,13 +57,13 @@ class image final : public observer {
         const version* taken = nullptr;
         u32 number = 0;
     };
-    /// Lines decided in this run.
+    /// Lines determined in this run.
     [[nodiscard]] const std::vector<decision>& decided() const noexcept { return decided_; }
-    /// Of the image as decided so far.
+    /// Digest of the lines determined so far.
     [[nodiscard]] u64 digest() const noexcept { return digest_; }
-    /// Whether some line of the loaded model had more contents than were tried.
+    /// True if a line of the loaded model had more contents than were tried.
     [[nodiscard]] bool incomplete() const noexcept { return incomplete_; }
-    /// Accesses since begin(): a recovery that does not end is stopped by the explorer.
+    /// Accesses since begin(): the explorer stops a recovery that does not terminate.
     [[nodiscard]] u64 accesses() const noexcept { return accesses_; }
 
     // --- the file, for runtime/file.cpp ---
@@ -70,7 +72,7 @@ class image final : public observer {
     [[nodiscard]] bool file_linked(unsigned file);
     void set_file_linked(unsigned file);
     [[nodiscard]] recorder* behind() noexcept { return behind_; }
-    /// [at, at + size) is about to be written by somebody who records it himself.
+    /// [at, at + size) is about to be written by code that records the write itself.
     void touch(u64 at, u64 size);
 
     void reading(u64 at, u64 size, u64 pc, bool acquires) override;

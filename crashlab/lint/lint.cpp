@@ -15,10 +15,10 @@
 namespace hf::lab {
 namespace {
 
-/// A line as the persist layer has been asked to treat it.
+/// A line, and the persist layer's requests for it.
 struct watched_line {
     line_state state{line_content{}};
-    u64 flushed = 0;  ///< stores that some flush has captured
+    u64 flushed = 0;  ///< number of stores captured by a flush
     u32 noted_epoch = 0;
     u64 stored_pc = 0;  ///< of the newest store
 };
@@ -100,7 +100,7 @@ class linter {
         watched_line& l = lines_[number];
         const u64 seen = l.state.stores_seen();
         auto& mine = captured_[e.thread];
-        // Another thread's flush is no help: only this thread's fence makes it wait.
+        // Another thread's flush does not help: this thread's fence waits only for its own.
         const bool again = std::any_of(mine.begin(), mine.end(), [&](const capture& c) {
             return c.line == number && c.stores == seen;
         });
@@ -126,7 +126,7 @@ class linter {
         acted(raise(mine), e);
     }
 
-    /// The first store of the thread's operation that is still on its way, but to this line.
+    /// The first store of the thread's operation that is not durable, except to this line.
     std::optional<u32> first_unsure(u8 thread, u64 but_line) {
         auto& mine = operations_[thread].stores;
         std::erase_if(mine, [&](u32 store) { return !is_unsure(store); });
@@ -251,7 +251,7 @@ class linter {
         if (is_at(name, rules_.lasting)) is_lasting_[e.thread] = true;
         if (is_at(name, rules_.written_back)) {
             judge_all();
-            first_ = now_;  // the announcement judges what comes behind
+            first_ = now_;  // the announcement judges later events
         }
     }
 
@@ -347,7 +347,7 @@ class linter {
     std::vector<capture> written_;  ///< by system calls
     struct operation {
         bool is_running = false;
-        std::vector<u32> stores;  ///< that may be on their way
+        std::vector<u32> stores;  ///< stores that may not be durable
     };
     std::array<operation, max_threads> operations_;
     dirty_reads reads_;
@@ -455,8 +455,8 @@ std::string_view meaning_of(rule r) noexcept {
 }
 
 const lint_rules& project_rules() {
-    // A lock is nobody's after a crash, whatever its word says; its user's flags in the same word
-    // are meant durably (sync/version_lock.hpp).
+    // A lock word has no meaning after a crash, but its user's flags in the same word are durable
+    // (sync/version_lock.hpp).
     static const lint_rules rules{
         {{"src/sync/version_lock.hpp", {"init", "set_flags", "mark_splitting_with"}}},
         "epoch O1",

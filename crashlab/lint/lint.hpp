@@ -1,36 +1,36 @@
-// lint/lint.hpp: mistakes that one trace shows, without exploring anything.
+// lint/lint.hpp: finds mistakes in one trace, without exploration.
 //
-// Purpose. Two sources tell of the same writes (trace/recorder.hpp): the compiler's instrumentation
-// of the stores, the persist layer of what it was asked to make durable. Where they disagree, or
-// the second was asked for nothing, a rule fires; findings of one rule at one place are one.
+// Purpose. Two sources report the same writes (trace/recorder.hpp): the compiler's instrumentation
+// reports stores, the persist layer reports requests to make them durable. If they disagree, or
+// a request is useless, a rule reports it; findings of one rule at one place are merged.
 //
-//   unnoted              error    the persist layer never heard of a store of an announced epoch
-//   acknowledged_early   error    it heard of it, but the store is still on its way
-//   returned_early       error    an operation returned while a store of its own is on its way
-//   published_early      error    a release store came before what it publishes was sure
-//   dirty_read           error    a thread acted durably upon what another had not made durable
-//   released_early       warning  a lock was given back while a store made under it is on its way
+//   unnoted              error    an epoch was announced without a flush of one of its stores
+//   acknowledged_early   error    the store was flushed, but is not durable at the announcement
+//   returned_early       error    an operation returned before a store of its own was durable
+//   published_early      error    a release store came before the data it publishes was durable
+//   dirty_read           error    a thread acted durably on another thread's non-durable store
+//   released_early       warning  a lock was released before a store made under it was durable
 //   flush_of_clean_line  warning  the write-back has nothing to write
 //   empty_fence          warning  the fence has nothing to wait for
 //   mixed_streaming      info     streamed and cached stores to one line before a fence
 //
-// "Heard" means: noted in the store's epoch, flushed after it, streamed, or written by a system
-// call. A line is judged by the same floors as in the crash model (model/line.hpp).
-// What acting durably means in which discipline: dirty_reads.hpp. That rule needs a trace with
-// loads (laboratory::record(..., loads::dirty)); the others don't mind them.
+// "Flushed" means: added to a dirty list in the store's epoch, flushed after it, streamed, or
+// written by a system call. A line has the same floors as in the crash model (model/line.hpp).
+// dirty_reads.hpp defines durable acts for each discipline. That rule needs a trace with
+// loads (laboratory::record(..., loads::dirty)); the others ignore loads.
 //
-// Which hold. The first two are about epochs, and hold where promise is at_epoch_end; the next two
-// and released_early are about operations (begin_operation(), end_operation()), and hold where it
-// is at_once: a store made inside of an operation is sure when it returns; what a release store
-// publishes, that is every store to another line that the operation has made before it, is sure
-// first; and so is what a lock guards when it is given back, or whoever takes it has to see to it
-// (dirty_read). lint_rules::silent turns single ones off.
+// Which rules apply. The first two concern epochs, and apply to promise::at_epoch_end; the next two
+// and released_early concern operations (begin_operation(), end_operation()), and apply to
+// promise::at_once. Then a store made within an operation must be durable when it returns; the
+// data published by a release store, that is every earlier store of the operation to another line,
+// must be durable first; and so must the data guarded by a lock when it is released, or the next
+// owner has to make it durable (dirty_read). lint_rules::silent disables single rules.
 //
-// What need not survive. Stores that are volatile in meaning are told by who makes them, not by the
-// line they go to, which may hold other things: see volatile_place.
+// Stores that need not survive are identified by the function that makes them, not by their
+// line, which may contain other data: see volatile_place.
 //
-// Limits. A lint sees one run, and judges only epochs that end in it: what an opening stores before
-// it lets operations in is left to the exploration. Space that is written outside of any operation
+// Limits. The lint sees one run, and checks only epochs that end in it; stores of recovery
+// before operations begin are left to the exploration. Space written outside of any operation
 // while another thread ends the epoch would be reported although the epoch does not promise it.
 #pragma once
 
@@ -50,18 +50,18 @@ enum class severity : u8 { error, warning, info };
 [[nodiscard]] std::string_view to_string(severity s) noexcept;
 [[nodiscard]] std::string_view to_string(rule r) noexcept;
 [[nodiscard]] severity severity_of(rule r) noexcept;
-/// One sentence.
+/// The meaning of a rule, in one sentence.
 [[nodiscard]] std::string_view meaning_of(rule r) noexcept;
 
-/// Of this project's checkpointing; holdfast/crashlab/rules.hpp says what a discipline chooses.
+/// The rules of this project's checkpointing; see holdfast/crashlab/rules.hpp.
 [[nodiscard]] const lint_rules& project_rules();
 
 struct lint_finding {
     rule broken = rule::unnoted;
-    std::string place;  ///< of a dirty read: the load
-    /// Of a flush: where the line was last stored to; "" if nowhere. Of a dirty read: the store.
+    std::string place;  ///< for a dirty read: the load
+    /// For a flush: the last store to the line; "" if none. For a dirty read: the store.
     std::string stored_at;
-    std::string acted_at;  ///< of a dirty read: the durable act
+    std::string acted_at;  ///< for a dirty read: the durable act
     u64 count = 0;
     u32 event = 0;  ///< the first
 };
@@ -71,7 +71,7 @@ struct lint_finding {
                                              const source_places& places,
                                              const lint_rules& rules = project_rules());
 
-/// Adds what another trace showed.
+/// Adds the findings of another trace.
 void merge(std::vector<lint_finding>& into, const std::vector<lint_finding>& more);
 
 [[nodiscard]] bool has_errors(const std::vector<lint_finding>& all) noexcept;

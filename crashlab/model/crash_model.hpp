@@ -1,11 +1,12 @@
-// model/crash_model.hpp: everything that a crash at one point of a trace can leave behind.
+// model/crash_model.hpp: the set of states that a crash at one point of a trace can leave.
 //
-// advance() takes the trace's events one by one. Between two events the model describes the set of
-// images: each line on its own (model/line.hpp), the file's length and name (unsure until synced).
-// A copy of a model is a branch: what a recovery did to one image is explored from there.
+// advance() applies the trace's events one by one. Between two events the model describes the set
+// of images: each line separately (model/line.hpp), the file's length and name (old or new until
+// synced). A copy of a model is a branch: the effects of a recovery on one image are explored on
+// it.
 //
-// A process that is killed leaves all its stores in the caches, as unsure as they were; what it
-// had flushed and not fenced no other process's fence makes sure.
+// A killed process leaves all its stores in the caches, still possibly volatile; a fence of another
+// process does not complete its flushes.
 #pragma once
 
 #include <holdfast/crashlab/target.hpp>
@@ -25,7 +26,7 @@ enum class persistence : u8 {
     eadr,     ///< caches survive: every store, in order
 };
 
-/// A fact about the file that a sync makes sure.
+/// A property of a file that a sync makes durable.
 struct file_fact {
     u64 sure = 0;
     u64 now = 0;
@@ -42,21 +43,21 @@ class crash_model {
    public:
     /// `memory`: the content of all lines before the first event; it must outlive the model.
     crash_model(const std::byte* memory, persistence mode, const file_starts& files);
-    /// Of one file.
+    /// For a single file.
     crash_model(const std::byte* memory, persistence mode, u64 file_bytes, bool linked)
         : crash_model(memory, mode, file_starts{{{file_bytes, linked}}}) {}
 
-    /// Takes the next event; returns the line it concerned, or no_line.
+    /// Applies the next event; returns the line it concerned, or no_line.
     u64 advance(const event& e);
     static constexpr u64 no_line = ~u64{0};
 
     [[nodiscard]] const std::map<u64, line_state>& lines() const noexcept { return lines_; }
     [[nodiscard]] const line_state* find(u64 line) const noexcept;
-    /// The crash has come: what is still on its way in the machine is gone.
+    /// Applies the crash: volatile contents of the machine are lost.
     void forget_volatile();
-    /// What a program on the running machine sees, with nothing unsure in it.
+    /// The state that a program on the running machine sees, with everything durable.
     [[nodiscard]] crash_model as_seen() const;
-    /// The line holds this version from now on, surely.
+    /// From now on the line has exactly this version.
     void settle(u64 line, const version& v);
 
     [[nodiscard]] const file_fact& length(unsigned file = 0) const noexcept {
@@ -65,7 +66,7 @@ class crash_model {
     [[nodiscard]] const file_fact& name(unsigned file = 0) const noexcept { return names_[file]; }
     void settle_file(unsigned file, u64 length, bool linked) noexcept;
     [[nodiscard]] persistence mode() const noexcept { return mode_; }
-    /// By epochs announced, and by operations that have returned.
+    /// Promises by announced epochs, and by operations that have returned.
     [[nodiscard]] const promised& promises() const noexcept { return promises_; }
     [[nodiscard]] u32 events() const noexcept { return events_; }
 

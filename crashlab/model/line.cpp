@@ -56,7 +56,7 @@ line_content line_state::newest() const {
     return c;
 }
 
-// The stores behind a complete prefix that may be there without the store right behind it.
+// The stores after a complete prefix that may be on the medium without their predecessor.
 std::vector<u32> line_state::free_behind(u32 prefix) const {
     std::vector<u32> found;
     for (u32 i = prefix + 1; i < visible_entries(); ++i) {

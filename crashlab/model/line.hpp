@@ -1,20 +1,21 @@
-// model/line.hpp: what one cache line may hold on the medium after a crash (PCSO, Cohen et al.,
-// section 2.1).
+// model/line.hpp: the possible contents of one cache line on the medium after a crash (PCSO, Cohen
+// et al., section 2.1).
 //
-// Model. A line has a floor, the content that has surely reached the medium, and a list of stores
-// behind it. After a crash it holds the floor and any DOWNWARD CLOSED subset of the list, in
+// Model. A line has a floor, the content that has certainly reached the medium, and a list of later
+// stores. After a crash it contains the floor and any DOWNWARD CLOSED subset of the list, in
 // program order:
 //
-//   release store   needs every store before it (PCSO: stores to one line keep their order)
-//   plain, relaxed  needs those before its thread's last compiler barrier: a compiler may hoist it
-//                   up to there, and merge it with its neighbours
+//   release store   requires every earlier store (PCSO: stores to one line keep their order)
+//   plain, relaxed  requires those before its thread's last compiler barrier: a compiler may hoist
+//                   it up to there, and merge it with its neighbours
 //   piece           of a store wider than 8 bytes: as plain
-//   stream, file    past the caches: nothing needs it, it needs nothing, until fenced or synced
+//   stream, file    bypasses the caches: no store requires it and it requires none, until fenced or
+//                   synced
 //
-// A flush captures the list as it is; the same thread's later fence raises the floor to it.
-// Most lists are chains of release stores, with n + 1 contents for n stores. A window of w stores
-// that are free to come early (a copied object) makes 2^w: beyond `most_free` of them only none,
-// all, single ones and all but one are taken, and versions() says that it left some out.
+// A flush captures the current list; the same thread's later fence raises the floor to it.
+// Most lists are chains of release stores, with n + 1 contents for n stores. A window of w
+// reorderable stores (a copied object) has 2^w: beyond `most_free` of them only none,
+// all, single ones and all but one are included, and versions() reports that some are missing.
 #pragma once
 
 #include "base/bits.hpp"
@@ -36,16 +37,16 @@ struct line_content {
 
 [[nodiscard]] u64 digest_of(u64 line, const line_content& c) noexcept;
 
-/// One content a line may have.
+/// One possible content of a line.
 struct version {
     line_content content;
     u64 digest = 0;  ///< of line number and content
-    u64 stores = 0;  ///< how many of the list are in it
+    u64 stores = 0;  ///< number of stores of the list that it includes
 };
 
 class line_state {
    public:
-    /// A store of the list. `needs`: how many of the list must be there for it to be.
+    /// A store of the list. `needs`: number of stores of the list that it requires.
     struct entry {
         u64 value;
         u32 event;  ///< number in the trace
@@ -58,20 +59,20 @@ class line_state {
     explicit line_state(const line_content& floor) : floor_(floor) {}
 
     void add(const event& e, u32 number);
-    /// Everything up to the store with this number (as counted by stores_seen()) is sure.
+    /// Everything up to the store with this number (as counted by stores_seen()) is durable.
     void raise_floor(u64 stores);
-    /// The line holds this for sure.
+    /// The line has exactly this content.
     void settle(const version& v);
-    /// From now on only stores up to this number can be on the medium: nothing is written back
-    /// unasked.
+    /// From now on only stores up to this number can be on the medium: no evictions.
     void limit(u64 stores) noexcept { visible_ = stores; }
 
-    /// Every store is taken for sure, as a program sees it.
+    /// Treats every store as durable, as a running program sees it.
     void settle_newest() { settle({newest(), 0, 0}); }
-    /// No store that follows may come before those that are there: another process makes it.
+    /// Later stores cannot be reordered before the present ones, because another process makes
+    /// them.
     void pass_barrier() noexcept { barrier_ = stores_seen(); }
 
-    /// After a crash: what could not be on the medium never was.
+    /// After a crash: removes stores that could not be on the medium.
     void forget_hidden() { entries_.resize(visible_entries(), {}); }
 
     [[nodiscard]] u64 stores_seen() const noexcept { return gone_ + entries_.size(); }
@@ -80,7 +81,7 @@ class line_state {
     [[nodiscard]] line_content newest() const;
     [[nodiscard]] const std::vector<entry>& entries() const noexcept { return entries_; }
 
-    /// All contents, the floor first, each once; `complete` is false where some were left out.
+    /// All contents, the floor first, each once; `complete` is false if some were left out.
     [[nodiscard]] std::vector<version> versions(u64 line, bool& complete) const;
 
    private:
@@ -94,7 +95,7 @@ class line_state {
     }
 
     line_content floor_;
-    u64 gone_ = 0;  ///< stores that the floor has taken up
+    u64 gone_ = 0;  ///< number of stores included in the floor
     u64 visible_ = ~u64{0};
     u64 barrier_ = 0;  ///< stores before the last barrier, as counted by stores_seen()
     std::vector<entry> entries_;

@@ -1,12 +1,11 @@
-// mutate/hunt.cpp: lets the lab loose on the mutant that HF_MUTANT names.
+// mutate/hunt.cpp: runs the lab on the mutant that HF_MUTANT names.
 //
 //   hf_hunt [--first TARGET SEED PASS] SECONDS SEED TARGET...
 //
-// It begins with what --first names, if that is given, and takes half of the time for it. Then
-// every target is explored in turn, first within small limits, so that each crash point is looked
-// at, then in larger ones with further seeds, until something is found (exit status 1) or the time
-// is over (0). Each line of its output says what it is at, so that who started it knows that too
-// when it dies.
+// It begins with the arguments of --first, if given, for at most half of the time. Then every
+// target is explored in turn, first with small limits, so that each crash point is covered, then
+// with larger ones and further seeds, until something is found (exit status 1) or the time is over
+// (0). Each line of output says what is running, so that the caller knows it if the process dies.
 #include "base/clock.hpp"
 #include "crashlab/command/campaign.hpp"
 #include "crashlab/laboratory.hpp"
@@ -28,10 +27,10 @@
 namespace {
 
 hf::lab::limits limits_of_pass(unsigned pass) {
-    // Many a mutant needs the right workload, not a deep search: so the first passes are shallow.
+    // Many mutants need the right workload, not a deep search: so the first passes are shallow.
     constexpr hf::lab::limits shallow{
         .openings = 6, .states = 24, .random_states = 8, .whole = 4, .nested = 0, .depth = 0};
-    // What shows behind a killed process alone: at a few points of the workload, but at each.
+    // For effects that only a killed process shows: few states, but at each crash point.
     constexpr hf::lab::limits killing{.openings = 1,
                                       .states = 1,
                                       .random_states = 0,
@@ -90,10 +89,10 @@ struct step {
     unsigned pass;
 };
 
-// What recovery does is watched by the explorer; a workload runs on its own.
+// The explorer limits recoveries; a workload must be limited separately.
 constexpr unsigned most_seconds_of_workload = 15;
-// Of a target with threads, a step: many that are cheap, before anything else; then some that are
-// looked at at each crash point, if briefly.
+// Per step of a target with threads: many cheap schedules first; then some that explore each crash
+// point briefly.
 constexpr u64 schedules = 60;
 constexpr u64 cheap_schedules = 45;
 constexpr hf::lab::limits all_points{
@@ -105,8 +104,8 @@ void on_alarm(int) {
     ::_exit(1);
 }
 
-/// One workload, and for so long what there is to find in it; in that of threads three times, in
-/// schedules, too. Returns whether something was found.
+/// Runs one workload and explores it for `length`; with threads three times as long, including
+/// schedules. Returns whether something was found.
 bool hunt(hf::lab::laboratory& lab, const step& s, u64 begin, u64 length, u64 end) {
     const auto seconds = [&] { return static_cast<double>(hf::now_ns() - begin) * 1e-9; };
     std::printf("at %s seed %lu pass %u, %.2f s\n", s.target.c_str(), s.seed, s.pass, seconds());
@@ -115,7 +114,7 @@ bool hunt(hf::lab::laboratory& lab, const step& s, u64 begin, u64 length, u64 en
     try {
         hf::lab::counts counted;
         const auto& target = *target_called(s.target);
-        // The time begins with the first look at the clock: behind the workload, which has its own.
+        // The time starts at the first check, after the workload, which has its own limit.
         u64 stop = 0;
         bool is_running = false;
         const auto is_over = [&] {
@@ -152,7 +151,7 @@ bool hunt(hf::lab::laboratory& lab, const step& s, u64 begin, u64 length, u64 en
     return true;
 }
 
-/// Exits if a name is none of a target.
+/// Exits if there is no such target.
 std::string checked_target(const char* name) {
     if (target_called(name) != nullptr) return name;
     std::fprintf(stderr, "hf_hunt: there is no target %s\n", name);
@@ -195,7 +194,7 @@ int main(int argc, char** argv) {
     for (unsigned pass = 0; hf::now_ns() < end; ++pass) {
         for (const auto* name : names) {
             if (hf::now_ns() >= end) break;
-            // No target may keep the others from their turn.
+            // Limits each target, so that all get their turn.
             const u64 slice = std::max<u64>(length / 80, 250'000'000);
             if (hunt(lab, {name, first_seed + pass, pass}, begin, slice, end)) return 1;
         }

@@ -1,5 +1,5 @@
-// mutate/mutant.hpp: which mutant a mutated program is; put in front of every file of the mutated
-// tree by mutate.py.
+// mutate/mutant.hpp: selects a mutated program's mutant; mutate.py puts it before every file of the
+// mutated tree.
 #pragma once
 
 #include <fcntl.h>
@@ -18,12 +18,12 @@ namespace hf {
     return text == nullptr ? 0 : std::atoi(text);
 }
 
-/// From the environment variable HF_MUTANT, before main(); 0: the program as it was written.
+/// Read from the environment variable HF_MUTANT before main(); 0: the unmodified program.
 inline const int mutant_number = mutant_of_environment();
 
-/// A byte for each mutant, in the file that the environment variable HF_MUTANTS_REACHED names:
-/// shared with all processes of a test. nullptr: nobody asks. By the kernel's own calls: this runs
-/// before main(), and tests put theirs in the place of the library's.
+/// One byte for each mutant, in the file named by HF_MUTANTS_REACHED, shared with all processes of
+/// a test. nullptr: not requested. Uses direct system calls, because this runs before main(), and
+/// tests replace library functions.
 [[nodiscard]] inline unsigned char* reached_of_environment() noexcept {
     constexpr long most_mutants = 1L << 16;
     const char* path = std::getenv("HF_MUTANTS_REACHED");
@@ -38,20 +38,20 @@ inline const int mutant_number = mutant_of_environment();
 
 inline unsigned char* const mutants_reached = reached_of_environment();
 
-/// What a compiler works out is as it was written.
+/// In constant expressions the code is not mutated.
 [[nodiscard]] constexpr bool is_mutant(int number) noexcept {
     if (std::is_constant_evaluated()) return false;
     if (mutants_reached != nullptr) mutants_reached[number] = 1;
     return mutant_number == number;
 }
 
-/// What stands for a call that is not made, whatever it gives back.
+/// Replaces a call that is not made, whatever it returns.
 template <class T>
 T done() {
     return T();
 }
 
-/// ordered_store(), or a release store, without its order.
+/// ordered_store(), or a release store, without its memory order.
 template <class T>
 void weak_store(std::atomic<T>& field, std::type_identity_t<T> value) noexcept {
     field.store(value, std::memory_order_relaxed);

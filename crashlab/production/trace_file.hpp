@@ -1,8 +1,9 @@
-// production/trace_file.hpp: what the tracer of an unmodified program writes, and the lab reads.
+// production/trace_file.hpp: the file that the tracer of an unmodified program writes, and the lab
+// reads.
 //
 //   header | name bytes ... | file bytes before the trace | events
 //
-// Of this machine and build only; nobody keeps it. Numbers in the machine's byte order.
+// A temporary format for one machine and build, in native byte order.
 #pragma once
 
 #include "crashlab/trace/event.hpp"

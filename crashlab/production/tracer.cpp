@@ -1,20 +1,21 @@
-// tracer.cpp: records the stores of an unmodified program to its region, in the order in which the
-// processor was told to do them. Loaded with LD_PRELOAD.
+// tracer.cpp: records the stores of an unmodified program to its region, in execution order. Loaded
+// with LD_PRELOAD.
 //
-// Purpose. The instrumented build pins the program's order of stores and so hides what an optimiser
-// does to plain ones. Here the release build itself runs, instruction for instruction:
+// Purpose. The instrumented build fixes the program's order of stores, and so hides an optimiser's
+// reordering of plain ones. Here the release build itself runs, instruction for instruction:
 //
-//   store         pages of the region are read-only. A store faults; its page is opened, the one
-//                 instruction is executed with the trap flag set, and what has changed is recorded.
-//   flush, fence  stand as int3 in the program's text (their places come from a disassembly). The
-//                 trap's registers tell the line; the program goes on behind the instruction.
+//   store         pages of the region are read-only. A store faults; its page is made writable, the
+//                 one instruction is executed with the trap flag set, and the change is recorded.
+//   flush, fence  are replaced by int3 in the program's text (their addresses come from a
+//                 disassembly). The trap's registers give the line; the program continues after the
+//                 instruction.
 //
-// A store of the value that is there already leaves no event: it changes no image. A store wider
-// than 8 bytes becomes pieces. One thread only.
+// A store of an unchanged value leaves no event, because it changes no image. A store wider than 8
+// bytes becomes pieces. Only one thread is supported.
 //
-// HF_TRACE_FILE names the output, HF_TRACE_PLACES a file of hexadecimal places and lengths of
-// flushes and fences: "4b10 4 flush". The program says when to begin and end, and what it knows, by
-// hf_trace_mark(), which it finds if the tracer is there.
+// HF_TRACE_FILE names the output, HF_TRACE_PLACES a file with hexadecimal addresses and lengths of
+// flushes and fences: "4b10 4 flush". The program marks beginning, end and announcements by calling
+// hf_trace_mark(), if the tracer is loaded.
 #include "crashlab/production/trace_file.hpp"
 
 #include <dlfcn.h>
@@ -41,7 +42,7 @@ using hf::lab::event_kind;
 using hf::lab::store_kind;
 
 constexpr u64 page = 4096;
-constexpr u64 window_bytes = 64;  // looked at around a fault: no instruction stores more
+constexpr u64 window_bytes = 64;  // compared around a fault: no instruction stores more
 constexpr long trap_flag = 0x100;
 
 struct place {
@@ -57,7 +58,7 @@ struct state {
     std::vector<event> events;
     std::vector<place> places;
     std::vector<std::byte> before;  ///< the file's bytes when tracing began
-    // A store on its way.
+    // The store being executed.
     u64 fault = 0;
     u64 pc = 0;
     u64 from = 0;
@@ -99,7 +100,7 @@ void begin_store(u64 at, ucontext_t* context) {
     context->uc_mcontext.gregs[REG_EFL] |= trap_flag;
 }
 
-// Where the bytes changed, word by word; a change of more than one word is of a wide store.
+// Records the changed bytes, word by word; a change of several words is a wide store.
 void end_store(ucontext_t* context) {
     context->uc_mcontext.gregs[REG_EFL] &= ~trap_flag;
     const std::size_t first_event = s->events.size();
@@ -113,7 +114,7 @@ void end_store(ucontext_t* context) {
         if (begin == end) continue;
         event e;
         e.kind = event_kind::store;
-        e.how = store_kind::release;  // as executed: nothing moves any more
+        e.how = store_kind::release;  // as executed: no further reordering
         e.where = s->from + begin;
         e.size = static_cast<u8>(end - begin);
         e.pc = s->pc;
@@ -141,7 +142,7 @@ void on_fault(int, siginfo_t* info, void* raw) {
 
 // --- flushes and fences ---
 
-// The memory operand of a flush: what its ModRM and SIB bytes say, by the registers.
+// The memory operand of a flush, computed from its ModRM and SIB bytes and the registers.
 u64 operand(const u8* modrm, const ucontext_t* context, u8 rex) {
     static constexpr int registers[] = {REG_RAX, REG_RCX, REG_RDX, REG_RBX, REG_RSP, REG_RBP,
                                         REG_RSI, REG_RDI, REG_R8,  REG_R9,  REG_R10, REG_R11,
@@ -204,7 +205,7 @@ u64 program_base() {
     ::dl_iterate_phdr(
         [](dl_phdr_info* info, std::size_t, void* found) {
             *static_cast<u64*>(found) = info->dlpi_addr;
-            return 1;  // the first is the program
+            return 1;  // the first object is the program
         },
         &base);
     return base;
@@ -258,7 +259,7 @@ bool is_traced() { return s != nullptr && s->tracing; }
 
 extern "C" {
 
-// The file under the region. There is no other while tracing.
+// The file under the region. No other file is used while tracing.
 int fallocate(int fd, int mode, off_t from, off_t size) {
     const auto done = static_cast<int>(real(SYS_fallocate, fd, mode, from, size));
     if (done == 0 && is_traced()) add(event_kind::length, 0, static_cast<u64>(from + size), 0);

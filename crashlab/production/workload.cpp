@@ -1,7 +1,7 @@
-// hf_production_workload CASE SEED FILE: a workload of the crash lab, compiled as every release is.
+// hf_production_workload CASE SEED FILE: a workload of the crash lab, compiled like a release.
 //
-// The same operations as the target of that name makes in the lab, on a real file, for the tracer
-// (tracer.cpp), whose hf_trace_mark() it calls if it is there.
+// Performs the operations of the lab's target of that name on a real file, for the tracer
+// (tracer.cpp), whose hf_trace_mark() it calls if it is loaded.
 #include "crashlab/targets/tree.hpp"
 
 #include <dlfcn.h>
@@ -10,7 +10,7 @@
 #include <cstdio>
 #include <cstdlib>
 
-// The tracer takes no notice of operations.
+// The tracer ignores operation markers.
 void hf::lab::begin_operation(std::uint64_t) {}
 void hf::lab::end_operation(std::uint64_t, std::uint64_t) {}
 

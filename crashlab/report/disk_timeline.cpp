@@ -11,7 +11,7 @@
 namespace hf::lab {
 namespace {
 
-/// Calls in a row that nothing was unsure of.
+/// Maximum run of calls without possibly lost writes.
 constexpr std::size_t most_quiet = 12;
 constexpr std::size_t most_unsure = 60;
 
@@ -23,7 +23,7 @@ timeline_row row_of(const disk_call& c) {
     return r;
 }
 
-/// The same stretches are left out as in a timeline of lines.
+/// Omits the same parts as a timeline of lines.
 detail::excerpt excerpt_of(const disk_story& s) {
     std::vector<timeline_row> rows;
     for (const disk_call& c : s.calls) rows.push_back(row_of(c));
@@ -180,7 +180,7 @@ class disk_picture {
 }  // namespace
 
 std::string to_svg(const disk_story& s) {
-    // The last calls are the story: all of them would be a picture too wide to be looked at.
+    // Only the last calls matter; a picture of all of them would be too wide.
     disk_story shown = s;
     if (shown.calls.size() > most_unsure) {
         shown.calls.erase(shown.calls.begin(),

@@ -23,7 +23,7 @@ namespace hf::lab::detail {
                 out += "&quot;";
                 break;
             default:
-                // Other control characters are not allowed in XML, whatever their notation.
+                // Other control characters are not allowed in XML, even escaped.
                 out += static_cast<unsigned char>(c) < 0x20 && c != '\n' ? '?' : c;
         }
     }

@@ -18,10 +18,10 @@
 namespace hf::lab {
 namespace {
 
-/// The checkout's directory with a slash behind it.
+/// The checkout's directory with a trailing slash.
 constexpr std::string_view checkout = HF_CHECKOUT;
 
-/// The first object that the loader names is the program itself.
+/// The first object that the loader lists is the program itself.
 u64 load_bias() {
     u64 bias = 0;
     dl_iterate_phdr(
@@ -43,7 +43,7 @@ std::string read_all(int fd) {
     }
 }
 
-/// A file without a name that holds `text`; negative: there is none.
+/// An unnamed file containing `text`; negative: an error.
 int unnamed_file(const std::string& text) {
     const int fd = ::memfd_create("addresses", MFD_CLOEXEC);
     if (fd < 0) return fd;
@@ -55,7 +55,7 @@ int unnamed_file(const std::string& text) {
     return fd;
 }
 
-/// Starts `program` between two files; false: it does not exist.
+/// Starts `program` with these files as input and output; false: it does not exist.
 bool start(const char* program, const std::string& executable, int in, int out, pid_t& child) {
     std::string arguments[] = {program, "-Cfia", "-e", executable};
     std::vector<char*> argv;
@@ -71,7 +71,7 @@ bool start(const char* program, const std::string& executable, int in, int out, 
     return refused == 0;
 }
 
-/// What `program` answers to `questions`; "" if it cannot be run.
+/// The output of `program` for `questions`; "" if it cannot be run.
 std::string answers_of(const char* program, const std::string& executable,
                        const std::string& questions) {
     std::array<int, 2> ends{};
@@ -100,7 +100,7 @@ std::string shortened(std::string_view path) {
     return clean;
 }
 
-/// "file:line", and perhaps more words.
+/// Parses "file:line", which may be followed by other words.
 frame frame_of(std::string_view function, std::string_view where) {
     frame f;
     f.function = function;
@@ -113,7 +113,7 @@ frame frame_of(std::string_view function, std::string_view where) {
     return f;
 }
 
-/// Per address: a line with the address, then two lines for each function.
+/// Parses, for each address, a line with the address and two lines for each function.
 std::map<u64, std::vector<frame>> parse(std::string_view answers) {
     std::map<u64, std::vector<frame>> found;
     std::vector<frame>* current = nullptr;
@@ -137,7 +137,7 @@ std::map<u64, std::vector<frame>> look_up(const std::set<u64>& addresses) {
     const auto executable = std::filesystem::read_symlink("/proc/self/exe", none);
     std::string questions;
     for (const u64 a : addresses) questions += fmt::format("0x{:x}\n", a);
-    // LLVM's first: binutils' gives the innermost function of a chain the outermost one's name.
+    // LLVM's first: binutils' assigns the outermost function's name to the innermost frame.
     for (const char* program : {"llvm-addr2line", "llvm-addr2line-19", "addr2line"}) {
         const std::string answers = answers_of(program, executable.string(), questions);
         if (!answers.empty()) return parse(answers);
@@ -145,7 +145,7 @@ std::map<u64, std::vector<frame>> look_up(const std::set<u64>& addresses) {
     return {};
 }
 
-/// Wrappers around a store say nothing, and neither does an installed library.
+/// Wrappers around a store, and installed libraries, are not informative.
 bool is_worth_showing(const frame& f) {
     const bool is_installed =
         f.file.starts_with("/usr/") || f.file.find("/holdfast/internal/") != std::string::npos;
@@ -154,7 +154,7 @@ bool is_worth_showing(const frame& f) {
 }
 
 std::string text_of(const frame& f) {
-    // Code of several lines that the compiler has merged has none.
+    // Code that the compiler has merged from several lines has no line number.
     if (f.line == 0) return fmt::format("{}, {}()", f.file, short_name(f.function));
     return fmt::format("{}:{}", f.file, f.line);
 }
@@ -184,7 +184,7 @@ void source_places::resolve(const std::vector<event>& trace) {
     const u64 bias = load_bias();
     std::set<u64> unknown;
     for (const event& e : trace) {
-        // The call itself: the instruction behind it may be another line's.
+        // The call itself: the next instruction may belong to another line.
         if (e.pc > bias && !places_.contains(e.pc)) unknown.insert(e.pc - 1 - bias);
     }
     if (unknown.empty()) return;

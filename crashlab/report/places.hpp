@@ -1,11 +1,11 @@
-// report/places.hpp: where in the source something in a trace was done.
+// report/places.hpp: source locations of the events in a trace.
 //
-// Purpose. An event knows the address behind its instruction. One run of addr2line (LLVM's, or else
-// binutils') over all addresses of a trace turns them into files and lines; without either, a place
+// Purpose. An event has the address after its instruction. One run of addr2line (LLVM's, or else
+// binutils') converts all addresses of a trace to files and lines; without either, a place
 // is its address in hexadecimal. Paths in the checkout are relative to it.
 //
-// What is shown. The innermost function that is not in src/persist/ or an installed library:
-// whoever asked for the flush, not the instruction that does it.
+// The location shown is the innermost function that is not in src/persist/ or an installed library:
+// the code that requested the flush, not the instruction that does it.
 #pragma once
 
 #include "crashlab/trace/event.hpp"
@@ -27,13 +27,13 @@ struct frame {
 
 class source_places {
    public:
-    /// Looks up the places of all events, unless they are known.
+    /// Looks up the places of all events that are not known yet.
     void resolve(const std::vector<event>& trace);
     void add(u64 pc, std::vector<frame> frames);
 
     /// "file:line", or the address; "" for 0.
     [[nodiscard]] std::string text(u64 pc) const;
-    /// Innermost first; empty when nothing is known.
+    /// Innermost first; empty if unknown.
     [[nodiscard]] std::span<const frame> frames(u64 pc) const;
 
    private:

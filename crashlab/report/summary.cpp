@@ -154,7 +154,7 @@ std::string to_json(const campaign_report& r) {
     const ordered_json all{{"environment", json_of(r.environment)},
                            {"totals", json_of(r.totals())},
                            {"targets", targets}};
-    // What recovery said may hold bytes of any kind.
+    // Messages of a recovery may contain arbitrary bytes.
     return all.dump(2, ' ', false, ordered_json::error_handler_t::replace) + "\n";
 }
 

@@ -1,8 +1,8 @@
-// report/summary.hpp: what a campaign did and found, for a terminal, a machine and a reader.
+// report/summary.hpp: the results of a campaign, for a terminal, a machine and a reader.
 //
-// Purpose. `campaign_report` holds it; fill it target by target with target_summary_of(). The page
-// has a matrix: which mechanism (target, by room) was crashed at which persist point, and with what
-// outcome. A required point that was not reached is an outcome, too.
+// Purpose. Fill a `campaign_report` target by target with target_summary_of(). The page
+// has a matrix: the crashes of each mechanism (target, by room) at each persist point, with
+// the outcome. A required point that was not reached is an outcome, too.
 #pragma once
 
 #include "crashlab/explore/explorer.hpp"
@@ -23,13 +23,13 @@ struct campaign_environment {
     std::string date;
 };
 
-/// Compiler, processor, build and date of this program and machine; the rest is the campaign's.
+/// Compiler, processor, build and date of this program and machine; the campaign adds the rest.
 [[nodiscard]] campaign_environment this_environment();
 
 struct summary_finding {
     std::string what;
     std::string replay;  ///< a command
-    std::string point;   ///< persist point at which the crash lay; "" if at none
+    std::string point;   ///< persist point at which the crash happened; "" if at none
 };
 
 struct target_summary {
@@ -42,12 +42,12 @@ struct target_summary {
     u64 crash_points = 0;
     u64 openings = 0;
     u64 states = 0;
-    u64 images = 0;  ///< different ones
+    u64 images = 0;  ///< distinct ones
     u64 nested_traces = 0;
     u64 incomplete = 0;
     double seconds = 0;
     std::vector<std::string> reached;      ///< persist points
-    std::vector<std::string> not_reached;  ///< of the required ones
+    std::vector<std::string> not_reached;  ///< required ones
     std::vector<summary_finding> findings;
 
     [[nodiscard]] double states_per_second() const noexcept {
@@ -64,8 +64,8 @@ struct campaign_totals {
     u64 nested_traces = 0;
     double seconds = 0;
     u64 findings = 0;
-    u64 points_reached = 0;  ///< different ones
-    /// Required by some target and reached by none.
+    u64 points_reached = 0;  ///< distinct ones
+    /// Required by a target and reached by none.
     std::vector<std::string> points_missed;
 };
 
@@ -80,11 +80,11 @@ struct campaign_report {
 [[nodiscard]] target_summary target_summary_of(const target_description& d, const counts& c,
                                                u64 rounds, double seconds);
 
-/// The persist point in front of which the first crash of a finding lies; "" if none does.
+/// The persist point just after the first crash of a finding; "" if there is none.
 [[nodiscard]] std::string point_of(const finding& f, const std::vector<event>& trace);
 
 [[nodiscard]] std::string to_json(const campaign_report& r);
-/// A page of its own.
+/// A complete HTML page.
 [[nodiscard]] std::string to_html(const campaign_report& r);
 [[nodiscard]] std::string to_text(const campaign_report& r);
 

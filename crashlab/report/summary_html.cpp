@@ -1,4 +1,4 @@
-// A campaign's report as a page.
+// A campaign's report as an HTML page.
 #include "crashlab/report/markup.hpp"
 #include "crashlab/report/summary.hpp"
 
@@ -68,7 +68,7 @@ std::string cell_of(const target_summary& t, const std::string& point) {
     return cell("none", "·", t.name + ", not reached: " + point);
 }
 
-/// A crash that lies at no persist point has a column of its own.
+/// The column for crashes that are not at a persist point.
 std::string cell_between(const target_summary& t) {
     const bool violated = std::any_of(t.findings.begin(), t.findings.end(),
                                       [](const summary_finding& f) { return f.point.empty(); });

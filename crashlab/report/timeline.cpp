@@ -8,7 +8,7 @@
 namespace hf::lab {
 namespace {
 
-/// Lines of a stage that are drawn.
+/// Maximum number of lines drawn for a stage.
 constexpr std::size_t most_lines = 8;
 
 void apply(line_content& c, const line_state::entry& e) {
@@ -23,7 +23,7 @@ line_content with(const line_state& l, const std::vector<bool>& taken) {
     return c;
 }
 
-/// The same combinations as line_state::versions() takes behind a prefix, in its order.
+/// The combinations that line_state::versions() enumerates after a prefix, in the same order.
 std::vector<u64> masks_of(std::size_t free) {
     constexpr std::size_t most_free = 5;
     std::vector<u64> masks{0};
@@ -49,7 +49,7 @@ u64 distance(u64 line, const std::set<u64>& named) {
 
 bool is_line(const choice& c) { return is_line_choice(c.what); }
 
-/// Not so if all that is on its way was there before.
+/// False if all stores in flight write what was there before.
 bool may_differ(u64 number, const line_state& l) {
     bool complete = true;
     return !l.is_sure() && l.versions(number, complete).size() > 1;
@@ -154,7 +154,8 @@ class stage_drawer {
         h.on_way = static_cast<u32>(arrived.size());
         for (std::size_t i = 0; i < arrived.size(); ++i) {
             if (arrived[i]) ++h.reached;
-            // The model counts on from crash to crash; what is older belongs to an earlier trace.
+            // The model's event numbers continue from crash to crash; smaller ones belong to an
+            // earlier trace.
             const u32 number = l->entries()[i].event;
             const u32 first = told_.before.events();
             if (number >= first) fates_[number - first] = arrived[i] ? fate::reached : fate::lost;
@@ -203,7 +204,7 @@ class stage_drawer {
         return r;
     }
 
-    /// Fences in front of the first store concern other lines.
+    /// Drops fences before the first store, which concern other lines.
     static void trim(std::vector<timeline_row>& rows) {
         const auto first = std::find_if(rows.begin(), rows.end(), [](const timeline_row& r) {
             return r.what.kind == event_kind::store || r.what.kind == event_kind::length ||
@@ -278,7 +279,7 @@ timeline make_timeline(std::string title, const finding& f, const std::vector<to
     t.title = std::move(title);
     t.what = f.what;
     t.asked = words_of_probe(f);
-    // What was returned before any crash is no matter of lines.
+    // A result returned before any crash does not depend on lines.
     const bool is_of_run = f.asked == probe::run;
     for (const told_stage& s : stages) {
         t.stages.push_back(stage_drawer(s, places, who, is_of_run).draw());
@@ -309,7 +310,7 @@ void append(excerpt& e, std::size_t from, std::size_t to, std::size_t most) {
     for (std::size_t i = to - side; i < to; ++i) e.rows.push_back(i);
 }
 
-/// Stores that were unsure at the crash are the story, but of very many the first and last will do.
+/// Marks stores that were not durable at the crash; if there are many, only the first and last.
 std::vector<bool> loud(const std::vector<timeline_row>& rows, std::size_t most) {
     std::vector<std::size_t> unsure;
     for (std::size_t i = 0; i < rows.size(); ++i) {

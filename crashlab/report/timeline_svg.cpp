@@ -1,5 +1,5 @@
-// A timeline as a picture: cache lines from top to bottom, events from left to right; below it what
-// each numbered event was.
+// A timeline as a picture: cache lines from top to bottom, events from left to right; below it a
+// list of the numbered events.
 #include "crashlab/report/canvas.hpp"
 #include "crashlab/report/timeline.hpp"
 
@@ -55,7 +55,7 @@ class stage_picture {
         bottom_ = std::max(y, top_ + names_height + lane_height);
     }
 
-    /// Gives the y below it.
+    /// Returns the y coordinate below it.
     int draw() {
         const auto shown = detail::excerpt_of(stage_.rows, most_quiet);
         const int end = left + step * static_cast<int>(shown.rows.size() + 1);
@@ -148,7 +148,7 @@ class stage_picture {
         return y + row_height;
     }
 
-    // Each column has its place: runs of blanks count as one in a picture.
+    // Each column has a fixed position, because SVG collapses blanks.
     void list_one(std::size_t number, const timeline_row& r, int y) {
         const event& e = r.what;
         canvas_.text(30, y, std::to_string(number), "right");

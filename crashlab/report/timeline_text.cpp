@@ -7,10 +7,10 @@ namespace hf::lab {
 namespace {
 
 constexpr std::size_t width = 120;
-/// Rows in a row that say nothing about what was unsure.
+/// Maximum run of rows that are not about possibly lost stores.
 constexpr std::size_t most_quiet = 12;
 
-/// Cut at the end or, for a path, at its beginning.
+/// Truncated at its end, or at its beginning (for a path).
 std::string cut(std::string text, std::size_t most, bool at_front = false) {
     if (text.size() <= most) return text;
     if (at_front) return "..." + text.substr(text.size() - most + 3);

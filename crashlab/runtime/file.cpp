@@ -34,7 +34,7 @@ bool is_directory(int fd) { return is_active() && fd == directory_number; }
 bool is_ours(int fd) { return is_active() && fd >= file_number && fd <= directory_number; }
 bool is_our_directory(const char* path) { return is_active() && std::strcmp(path, "/lab") == 0; }
 
-/// no_file: it is none of ours.
+/// no_file: not one of the lab's files.
 unsigned file_of(int fd) {
     return is_ours(fd) && !is_directory(fd) ? static_cast<unsigned>(fd - file_number) : no_file;
 }
@@ -46,7 +46,7 @@ unsigned file_called(const char* path) {
     return f;
 }
 
-/// Who writes the trace of what is going on; nullptr: nobody.
+/// The recorder of the running trace; nullptr: none.
 recorder* writer() {
     return the_file.exploring != nullptr ? the_file.exploring->behind() : the_file.recording;
 }
@@ -217,7 +217,7 @@ ssize_t pwrite(int fd, const void* from, size_t size, off_t at) {
 }
 
 void* mmap(void* at, size_t size, int protection, int flags, int fd, off_t offset) noexcept {
-    // Our memory stays where it is; a probe of the file gets some of its own.
+    // The lab's memory stays in place; a probe of the file gets other memory.
     if (at != nullptr && in_our_memory(at)) {
         const u64 away = reinterpret_cast<u64>(at) - reinterpret_cast<u64>(the_file.memory);
         HF_CHECK(file_of(fd) == no_file || file_of(fd) == away >> file_stride_bits,

@@ -1,16 +1,16 @@
-// runtime/file.hpp: the file under the explored region, made of memory.
+// runtime/file.hpp: a simulated file under the explored region, in memory.
 //
-// Purpose. The region's own code (region/file.cpp, region.cpp) runs unchanged: the system calls
-// that it makes on the lab's path are answered here. What they do to the file is an event of the
-// trace; what a crash leaves of it, the image decides.
+// Purpose. The region's own code (region/file.cpp, region.cpp) runs unchanged: its system calls
+// on the lab's path are simulated here. Their effects on the file are events of the
+// trace; the image determines what a crash leaves of the file.
 //
 //   name, length    as last synced, or as last set
 //   content         pwrite: any subset of its 8-byte pieces until fsync
 //
-// A target may have several files, each mapped at the start of a window of its own; they must be
-// opened in their order (file_paths). The directory is one.
+// A target may have several files, each mapped at the start of its own window; they must be
+// opened in their order (file_paths). They share one directory.
 //
-// It presents itself as a file on persistent memory (mappable with MAP_SYNC).
+// It appears as a file on persistent memory (mappable with MAP_SYNC).
 #pragma once
 
 #include <holdfast/crashlab/target.hpp>
@@ -25,15 +25,15 @@ class image;
 class recorder;
 
 struct file_state {
-    std::byte* memory = nullptr;  ///< where the first is mapped; nullptr: no such file system
+    std::byte* memory = nullptr;  ///< mapping of the first file; nullptr: no file system
     struct {
         u64 length = 0;
         bool linked = false;
     } files[most_files];
     unsigned asked_for = 0;           ///< the file whose name was looked up last: to be created
-    unsigned mappings_to_refuse = 0;  ///< of growths, as when the kernel is out of mappings
-    recorder* recording = nullptr;    ///< of the workload
-    image* exploring = nullptr;       ///< while a run goes on
+    unsigned mappings_to_refuse = 0;  ///< growths that fail as if the kernel had no mappings left
+    recorder* recording = nullptr;    ///< set while the workload runs
+    image* exploring = nullptr;       ///< set during a run of the exploration
 };
 
 extern constinit file_state the_file;

@@ -1,5 +1,6 @@
-// The functions that -fsanitize=thread calls, ours: each tells the observer, and atomic ones do
-// what they stand for. Names and signatures are the compiler's (LLVM's ThreadSanitizer pass).
+// Our implementations of the functions that -fsanitize=thread calls: each reports to the observer,
+// and atomic ones also perform the operation. Names and signatures are the compiler's (LLVM's
+// ThreadSanitizer pass).
 #include "crashlab/runtime/observer.hpp"
 #include "crashlab/schedule/yield.hpp"
 
@@ -16,7 +17,7 @@ using hf::lab::tell_writing;
 
 namespace {
 
-// The orders of C11, as the compiler passes them.
+// The memory orders of C11, as the compiler passes them.
 constexpr int relaxed = 0;
 constexpr int release = 3;
 
@@ -28,7 +29,7 @@ void passed_acquire(u64 pc) {
     pass_barrier();
     hf::lab::tell_acquiring(pc);
 }
-/// In ordinary memory; a store to the region is an event of its own.
+/// For ordinary memory; a store to the region is an event of its own.
 void before_release(const volatile void* p, u64 pc) {
     if (!hf::lab::is_watched(const_cast<const void*>(p))) hf::lab::tell_releasing(pc);
 }
@@ -115,7 +116,7 @@ void __tsan_write_range(void* p, unsigned long n) { tell_writing(p, n, ordering:
         return __atomic_##builtin(p, v, __ATOMIC_SEQ_CST);                   \
     }
 
-// A weak exchange never fails for no reason here: runs must repeat.
+// A weak exchange never fails spuriously here, because runs must be repeatable.
 #define HF_SWAP(bits, type, kind)                                                               \
     int __tsan_atomic##bits##_compare_exchange_##kind(volatile type* p, type* expected, type v, \
                                                       int order, int) {                         \

@@ -1,5 +1,6 @@
-// Functions of libc that read or write memory, interposed: whoever calls them, instrumented or not,
-// is seen. Compiled with -fno-builtin, so that none of them becomes a call to itself.
+// Interposed libc functions that read or write memory, so that their accesses are seen whether the
+// caller is instrumented or not. Compiled with -fno-builtin, so that none of them becomes a call to
+// itself.
 #include "crashlab/runtime/observer.hpp"
 
 using hf::u64;
@@ -32,7 +33,7 @@ void move_any(void* to, const void* from, size_t n) {
         hf::lab::unseen_copy(to, from, n);
         return;
     }
-    // The upper part first; in words that lie wholly in the other range only where they may.
+    // The upper part first; in whole words only if the ranges are at least a word apart.
     auto* d = static_cast<byte*>(to);
     const auto* s = static_cast<const byte*>(from);
     if (d - s >= 8) {

@@ -1,9 +1,9 @@
-// runtime/observer.hpp: between the compiler's instrumentation and the lab.
+// runtime/observer.hpp: the interface between the compiler's instrumentation and the lab.
 //
-// Purpose. Rooms that the lab explores are compiled with -fsanitize=thread and linked to the
-// functions of this folder instead of the sanitizer's runtime (instrumentation.cpp, libc.cpp): each
-// load and store of theirs asks whether its address lies in the watched memory, and if so tells the
-// observer BEFORE it is executed. What it costs elsewhere is one comparison.
+// Purpose. Rooms explored by the lab are compiled with -fsanitize=thread and linked to the
+// functions of this folder instead of the sanitizer's runtime (instrumentation.cpp, libc.cpp). Each
+// load and store checks whether its address is in the watched memory, and if so notifies the
+// observer BEFORE it is executed. Other accesses cost one comparison.
 //
 // Concurrency. None: workloads of several threads run as fibers on one (schedule/).
 #pragma once
@@ -14,8 +14,8 @@
 
 namespace hf::lab {
 
-/// How a store may move. A plain or relaxed store may be hoisted by a compiler over earlier stores,
-/// up to the last barrier of its thread; no store moves behind a later release store.
+/// How a store may be reordered. A compiler may hoist a plain or relaxed store over earlier stores,
+/// up to the last barrier of its thread; no store moves after a later release store.
 enum class ordering : u8 { plain, relaxed, release };
 
 class observer {
@@ -33,13 +33,13 @@ struct watch {
     u64 base = 0;
     u64 size = 0;  ///< 0: nothing is watched
     observer* who = nullptr;
-    /// Compiler barriers that each thread has passed: acquire loads, fences, locked operations.
+    /// Number of compiler barriers of each thread: acquire loads, fences, locked operations.
     u64 barriers[max_threads] = {};
 };
 
 extern constinit watch the_watch;
 
-/// Watches [base, base + size) for `who`; nullptr: nobody.
+/// Watches [base, base + size) for `who`; nullptr: stops watching.
 inline void watch_for(observer* who, const void* base, u64 size) noexcept {
     the_watch.base = reinterpret_cast<u64>(base);
     the_watch.size = who == nullptr ? 0 : size;
@@ -75,7 +75,7 @@ inline void tell_releasing(u64 pc) {
     }
 }
 
-/// Copies without being seen. `n` may be any size; the ranges don't overlap.
+/// Copies without notifying the observer. `n` may be any size; the ranges must not overlap.
 inline void unseen_copy(void* to, const void* from, std::size_t n) noexcept {
     asm volatile("rep movsb" : "+D"(to), "+S"(from), "+c"(n)::"memory");
 }

@@ -1,4 +1,4 @@
-// Where threads wait for each other, interposed: a fiber that would wait gives way instead.
+// Interposed blocking functions: a fiber that would block yields instead.
 #include "crashlab/runtime/observer.hpp"
 #include "crashlab/runtime/raw_syscall.hpp"
 #include "crashlab/schedule/fibers.hpp"
@@ -21,7 +21,8 @@ using hf::lab::raw_syscall;
 
 namespace {
 
-/// Those of condition variables are there in an older version, too, which dlsym() would find.
+/// Looks up the condition variable functions by version: dlsym() would find an older version of
+/// them.
 template <class Function>
 Function libc_function(const char* name) {
     return reinterpret_cast<Function>(::dlvsym(RTLD_NEXT, name, "GLIBC_2.3.2"));
@@ -34,14 +35,14 @@ int ring(pthread_cond_t* c) {
     return 0;
 }
 
-/// Of a word on which threads sleep, how often somebody woke its sleepers.
+/// The number of wake-ups of a word on which threads sleep.
 hf::u64& calls_for(long word) {
     static std::map<long, hf::u64> calls;
     return calls[word];
 }
 
-/// Until it is woken, and not just until the word is another: a call that came too early is lost.
-/// All sleepers are woken by any call, and none by the time.
+/// Waits until a wake-up, not until the word changes: a wake-up before the wait is lost, as in the
+/// kernel. Any wake-up wakes all sleepers; there is no timeout.
 void sleep_on_fiber(long word, unsigned expected) {
     if (__atomic_load_n(reinterpret_cast<const unsigned*>(word), __ATOMIC_ACQUIRE) != expected) {
         return give_way();
@@ -57,7 +58,7 @@ int wait_on_fiber(pthread_cond_t* c, pthread_mutex_t* m) {
     return pthread_mutex_lock(m);
 }
 
-/// Time passes as soon as everybody else has had a turn.
+/// A timed wait ends after every other fiber has run.
 int wait_a_while_on_fiber(pthread_cond_t* c, pthread_mutex_t* m) {
     const hf::u64 seen = rings(c);
     pthread_mutex_unlock(m);
@@ -90,8 +91,8 @@ int pthread_mutex_unlock(pthread_mutex_t* m) noexcept {
     return real(m);
 }
 
-// What fibers wait for is a number in the variable's first word, which libc leaves at zero as long
-// as no thread of its own waits. All who wait go on with any signal: they look again.
+// Fibers wait for a change of a counter in the variable's first word, which libc leaves at zero as
+// long as no real thread waits. Any signal wakes all waiters; they check their condition again.
 int pthread_cond_wait(pthread_cond_t* c, pthread_mutex_t* m) {
     if (on_fiber()) return wait_on_fiber(c, m);
     static const auto real = libc_function<decltype(&pthread_cond_wait)>("pthread_cond_wait");
@@ -134,7 +135,7 @@ int sched_yield() noexcept {
     return static_cast<int>(raw_syscall(SYS_sched_yield));
 }
 
-// Also beneath std::atomic::wait() and the guards of static variables.
+// Also used by std::atomic::wait() and the guards of static variables.
 long syscall(long number, ...) noexcept {
     va_list rest;
     va_start(rest, number);

@@ -47,8 +47,8 @@ bool has_fsgsbase() {
 }
 bool fsgsbase = false;
 
-// Saves the callee-saved registers on the stack, changes the stack and the thread block, and
-// returns on the other side. Naked: nothing may be kept in a place that is about to change.
+// Saves the callee-saved registers on the stack, switches the stack and the thread block, and
+// returns on the other stack. Naked, because the compiler must not keep anything on either.
 __attribute__((naked, noinline)) void switch_to(context*, const context*, bool) {
     asm(R"(
         push %rbx
@@ -87,7 +87,7 @@ class sleeper {
     }
     sleeper(const sleeper&) = delete;
     sleeper& operator=(const sleeper&) = delete;
-    /// Wakes it: it ends, and so do its thread-local variables.
+    /// Wakes it: the thread ends, and its thread-local variables are destroyed.
     ~sleeper() {
         awake_.store(true, std::memory_order_release);
         join_real_thread(thread_, nullptr);
@@ -117,14 +117,14 @@ struct fiber {
 };
 
 struct scheduler {
-    // Fibers stay where they are, whoever is added.
+    // Reserves, because fibers must not move when others are added.
     explicit scheduler(u64 seed) : random(seed) { fibers.reserve(max_threads); }
 
     splitmix64 random;
     context main;
     std::vector<fiber> fibers;
-    std::vector<u64> changes;      ///< steps at which the running fiber falls behind
-    std::vector<u64> at_barriers;  ///< the same, where flushes and fences alone are counted
+    std::vector<u64> changes;      ///< steps at which the running fiber gets the lowest priority
+    std::vector<u64> at_barriers;  ///< the same, counting only flushes and fences
     u64 step = 0;
     u64 barriers = 0;
     u64 turns = 0;
@@ -132,7 +132,7 @@ struct scheduler {
 };
 
 scheduler* current = nullptr;
-constexpr u64 steps_per_barrier = 16;  // about
+constexpr u64 steps_per_barrier = 16;  // approximate
 constexpr u64 shortest_window = 2000;  // steps of the run among which changes are drawn
 
 fiber* best() {
@@ -162,7 +162,7 @@ void fall_behind() {
     go_to(best());
 }
 
-/// Whether the next of these changes has come.
+/// Whether the next of these changes is due.
 bool is_time(std::vector<u64>& changes, u64 now) {
     if (changes.empty() || now < changes.back()) return false;
     changes.pop_back();
@@ -189,7 +189,7 @@ void prepare(fiber& f) {
     f.stack =
         ::mmap(nullptr, stack_bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     HF_CHECK(f.stack != MAP_FAILED, "no stack for a fiber");
-    // As switch_to() leaves it: six registers, then where to return; aligned as behind a call.
+    // As switch_to() leaves it: six registers, then the return address; aligned as after a call.
     auto* top = reinterpret_cast<u64*>(static_cast<char*>(f.stack) + stack_bytes) - 1;
     *top = 0;
     *--top = reinterpret_cast<u64>(&run_fiber);
@@ -207,7 +207,7 @@ fiber& add_fiber(scheduler& s, std::function<void()> work) {
 }
 
 void draw_changes(scheduler& s, u64 about_steps) {
-    // Where it is not known how long the run will be, any length may be right for some seed.
+    // If the length of the run is unknown, draw it: any length may be right for some seed.
     const u64 drawn = shortest_window << (s.random() % 8);
     const u64 window = about_steps != 0 ? about_steps : drawn;
     for (unsigned i = 0; i < preemptions; ++i) {

@@ -1,11 +1,11 @@
-// schedule/real_threads.hpp: threads of the kernel, whoever asks for them.
+// schedule/real_threads.hpp: kernel threads, also for callers that are fibers.
 #pragma once
 
 #include <pthread.h>
 
 namespace hf::lab {
 
-/// pthread_create() and pthread_join() as they are without the lab.
+/// The original pthread_create() and pthread_join(), not interposed.
 int start_real_thread(pthread_t* thread, const pthread_attr_t* how, void* (*work)(void*),
                       void* with);
 int join_real_thread(pthread_t thread, void** result);

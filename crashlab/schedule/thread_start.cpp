@@ -1,4 +1,4 @@
-// Beginning and end of threads, interposed: a thread that a fiber starts is a fiber, too.
+// Interposed thread start and join: a thread that a fiber starts is a fiber, too.
 #include "crashlab/schedule/fibers.hpp"
 #include "crashlab/schedule/real_threads.hpp"
 

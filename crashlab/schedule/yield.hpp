@@ -1,11 +1,11 @@
-// schedule/yield.hpp: where a fiber may be switched.
+// schedule/yield.hpp: the points at which a fiber may be switched.
 #pragma once
 
 #include "base/bits.hpp"
 
 namespace hf::lab {
 
-/// Set while fibers run; nullptr otherwise. Told whether a flush or a fence comes next.
+/// Set while fibers run; nullptr otherwise. The argument tells if a flush or a fence comes next.
 extern constinit void (*yield_hook)(bool before_barrier);
 
 /// The calling fiber's number; 0 outside of fibers.

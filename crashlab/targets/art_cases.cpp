@@ -5,10 +5,10 @@
 
 namespace hf::lab {
 
-// Keys by number, such that a few make a tree of any shape:
-//    0 .. 59   brothers: all of one node
-//   60 .. 66   leave the brothers' way at one of their bytes each, or end there
-//   70 .. 79   brothers of their own, below the middle of that way
+// Keys by number, chosen so that a few make a tree of any shape:
+//     0 .. 59   siblings: all in one node
+//    60 .. 66   each leaves the siblings' common path at one of its bytes, or ends there
+//    70 .. 79   siblings of their own, branching off in the middle of that path
 struct art_numbers {};
 struct art_strings {};
 
@@ -43,7 +43,7 @@ void brothers(S& s, u64 from, u64 to) {
 template <unsigned Count>
 constexpr auto have = [](auto& s) { brothers(s, 0, Count); };
 
-// ------------------------------------------------------------------------------------- operations
+// -------------------------------------------------------------------------------------- operations
 
 template <class S>
 void insert_one(S& s, splitmix64&) {
@@ -67,7 +67,7 @@ void remove_from_to(S& s, splitmix64& r) {
     for (u64 k = From; k < To; ++k) s.remove(k);
     s.upsert(r() % From);
 }
-/// An N256 that has lost all but so many.
+/// An N256 from which all but `Left` keys were removed.
 template <class S, u64 Left>
 void had_more(S& s) {
     brothers(s, 0, 50);
@@ -89,13 +89,14 @@ void split_prefixes(S& s, splitmix64& r) {
     s.get(1);
     s.insert(3);
 }
-/// Two nodes below one: when the second goes the first is merged with it.
+/// Two child nodes of one node: when the second is removed, the first is merged with their parent.
 template <class S>
 void two_families(S& s) {
     brothers(s, 0, 3);
     brothers(s, 70, 72);
 }
-/// A node below one that has a record besides: when that goes they are merged.
+/// A node with one child node and one record: when the record is removed, node and child are
+/// merged.
 template <class S>
 void have_and_leave(S& s) {
     brothers(s, 0, 3);
@@ -117,7 +118,7 @@ void lose_everything(S& s, splitmix64& r) {
     s.remove(70);
     s.insert(70);
 }
-/// There is none for the smaller node that will do when keys go.
+/// No memory for the smaller node that removes would switch to.
 template <class S>
 void have_five_and_no_memory(S& s) {
     brothers(s, 0, 5);
@@ -130,13 +131,13 @@ void lose_all_five(S& s, splitmix64& r) {
     s.get(first);
 }
 
-// ----------------------------------------------------------------------------- behind a crash
+// ----------------------------------------------------------------------------------- after a crash
 
 template <class S>
 void torn_by_a_split(S& s) {
     brothers(s, 0, 3);
     die_at(s, "art A2", [&] { s.insert(62); });
-    s.open();  // the run's opening is the second one
+    s.open();  // the session under test is the second one
 }
 template <class S>
 void torn_by_a_merge(S& s) {
@@ -149,7 +150,7 @@ template <class S>
 void not_merged(S& s) {
     two_families(s);
     s.remove(70);
-    // The word of 71 has gone, durably, and nothing more.
+    // The word of 71 is durably removed; the merge has not begun.
     die_at(s, "eager P2", [&] { s.remove(71); });
     s.open();
 }
@@ -173,7 +174,7 @@ void work_on_torn(S& s, splitmix64& r) {
     s.get(2);
     s.upsert(71);
 }
-/// A batch has published a key when it comes to a node that leads to itself: the key is there.
+/// A batch has published a key before it meets a node that is its own child: the key is there.
 void batch_meets_damage(numbers& s, splitmix64&) {
     using namespace art_detail;
     const region& file = s.space().file();
@@ -184,7 +185,7 @@ void batch_meets_damage(numbers& s, splitmix64&) {
     s.get(6);
     s.upsert(0);
 }
-/// Hints of the last opening: a reader looks at words, a writer makes them anew.
+/// Hints of the last session: a reader uses the words instead, a writer rebuilds the hints.
 template <class S>
 void old_hints(S& s, splitmix64& r) {
     const u64 k = r() % 9;
@@ -209,9 +210,9 @@ void work_after_opening(S& s, splitmix64& r) {
     s.upsert(60);
 }
 
-// ---------------------------------------------------------------------------------------- threads
+// ----------------------------------------------------------------------------------------- threads
 
-/// One splits the way of the node that the other changes; then both merge it again.
+/// One thread splits the path of the node that the other changes; then both merge it again.
 template <class S>
 void change_the_way(S& s, unsigned thread, splitmix64& r) {
     const u64 mine = thread == 0 ? 70 : 60 + r() % 5;
@@ -231,8 +232,8 @@ void grow_and_shrink(S& s, unsigned thread, splitmix64& r) {
     }
 }
 
-/// The slots of a key that changes, and of the one before, lie in two lines: a scan from there on
-/// has been told of the first alone.
+/// The slots of the changed key and of the key before it are in different lines: a scan that starts
+/// between them has recorded only the first line.
 template <class S>
 void scan_on_or_change(S& s, unsigned thread, splitmix64& r) {
     if (thread == 1) {
@@ -356,7 +357,7 @@ const std::vector<eager_case<strings>>& string_cases() {
     return all;
 }
 
-/// Hints and counts need not survive: node.hpp.
+/// Hints and counts need not survive a crash (node.hpp).
 const lint_rules& art_rules() {
     static const lint_rules rules = [] {
         lint_rules r = eager_rules();
@@ -366,7 +367,7 @@ const lint_rules& art_rules() {
     return rules;
 }
 
-/// A batch's words say nothing of each other.
+/// The words of a batch do not depend on each other.
 const lint_rules& batch_rules() {
     static const lint_rules rules = [] {
         lint_rules r = art_rules();

@@ -1,5 +1,5 @@
-// targets/art_cases.hpp: P-ART under the crash lab (eager_session.hpp): every operation, every
-// change of its shape, what a crash between two words leaves, and threads.
+// targets/art_cases.hpp: P-ART under the crash lab (eager_session.hpp): every operation and
+// structure change, recoveries from crashes between two words, and threads.
 #pragma once
 
 #include "crashlab/targets/target.hpp"

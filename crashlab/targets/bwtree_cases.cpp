@@ -5,11 +5,11 @@
 
 namespace hf::lab {
 
-// Keys by number, in order: so a workload knows which leaf has them.
+// Keys by number, in order, so that a workload knows the leaf of each.
 struct bwtree_numbers {};
 struct bwtree_strings {};
 
-/// Keys from here on fill a tree: they are below the others.
+/// Keys from here on fill a tree: they sort before the others.
 constexpr u64 bwtree_filling = 100'000;
 
 template <>
@@ -31,7 +31,7 @@ namespace {
 using bwtree_number_session = eager_session<bwtree<eager_discipline, integer_keys>, bwtree_numbers>;
 using bwtree_string_session = eager_session<bwtree<eager_discipline, byte_keys>, bwtree_strings>;
 
-// ------------------------------------------------------------------------------------- operations
+// -------------------------------------------------------------------------------------- operations
 
 template <class S>
 void bwtree_found(S& s, splitmix64&) {
@@ -49,7 +49,7 @@ void bwtree_insert_some(S& s, splitmix64& r) {
 
 // ------------------------------------------------------------------------------------------ shapes
 
-/// Of two leaves each is left with few keys; the next remove makes them one.
+/// Two leaves with few keys each; the next remove merges them.
 template <class S>
 void bwtree_two_small(S& s) {
     come<S, 0, 65>(s);
@@ -63,7 +63,7 @@ void bwtree_merge(S& s, splitmix64& r) {
     s.upsert(58 + r() % 7);
     s.remove(26 + r() % 4);
 }
-/// The first leaf takes the second.
+/// The first leaf absorbs the second.
 template <class S>
 void bwtree_first_small(S& s) {
     come<S, 0, 65>(s);
@@ -76,7 +76,7 @@ void bwtree_merge_first(S& s, splitmix64& r) {
     s.upsert(32 + r() % 8);
     s.get(28);
 }
-/// The last keys of a leaf go.
+/// A leaf loses its last keys.
 template <class S>
 void bwtree_empty(S& s, splitmix64& r) {
     for (u64 k = 57; k < 65; ++k) s.remove(k);
@@ -84,8 +84,9 @@ void bwtree_empty(S& s, splitmix64& r) {
     s.insert(57 + r() % 8);
 }
 
-/// Of ascending keys come so many until the root has its 65th separator and is split, as the last
-/// leaf is; and until that happens to the right one of its children. Key 39 is the one.
+/// Number of ascending keys after which the root gets its 65th separator and splits together with
+/// the last leaf; and after which the same happens to the root's right child. Key 39 is the one
+/// that does it.
 constexpr u64 until_root_splits = 2353;
 constexpr u64 until_inner_splits = 3536;
 template <class S, u64 Until>
@@ -100,13 +101,13 @@ void bwtree_split_inner(S& s, splitmix64& r) {
     s.upsert(40);
 }
 
-/// A node with some deltas before it, and no memory.
+/// A node with some deltas on it, and no memory.
 template <class S>
 void bwtree_use_up_memory(S& s) {
     come<S, 0, 18>(s);
     s.use_up_memory();
 }
-/// Of the node and of its deltas entries go.
+/// Removes entries of the node and of its deltas.
 template <class S>
 void bwtree_remove_without_memory(S& s, splitmix64& r) {
     s.remove(15 + r() % 3);
@@ -114,7 +115,7 @@ void bwtree_remove_without_memory(S& s, splitmix64& r) {
     s.get(3);
     s.remove(6 + r() % 6);
 }
-/// Whoever is killed has told only the caches what is dead.
+/// Two removes set tombstone bits that are only in the cache when the process is killed.
 template <class S>
 void bwtree_remove_two_without_memory(S& s, splitmix64&) {
     s.remove(16);
@@ -124,8 +125,8 @@ template <class S>
 void bwtree_miss_two_without_memory(S& s) {
     s.update_or_miss(16);
     s.remove(3);
-    for (unsigned i = 0; i < 20; ++i) s.get(10);  // a crash has time
-    s.audit();                                    // sweeps: what comes now finds memory
+    for (unsigned i = 0; i < 20; ++i) s.get(10);  // room for crash points
+    s.audit();                                    // sweeps, so that the next operations find memory
 }
 template <class S>
 void bwtree_read_without_memory(S& s, unsigned thread, splitmix64& r) {
@@ -133,9 +134,9 @@ void bwtree_read_without_memory(S& s, unsigned thread, splitmix64& r) {
     for (const u64 here : {k, 18 - k}) thread == 0 ? s.remove(here) : peek(s, here, thread, r);
 }
 
-// ---------------------------------------------------------------------------------- behind a crash
+// ----------------------------------------------------------------------------------- after a crash
 
-/// The root's right child has been split, and the root does not know.
+/// The root's right child has been split; the root has no separator for it yet.
 template <class S>
 void bwtree_died_splitting_inner(S& s) {
     bwtree_fill<S, until_inner_splits>(s);
@@ -182,7 +183,7 @@ void bwtree_after_merge(S& s, splitmix64& r) {
     s.upsert(28);
     s.get(60);
 }
-/// Two leaves; of the first one some keys have gone.
+/// Two leaves; some keys of the first were removed.
 template <class S>
 void bwtree_gaps(S& s) {
     come<S, 0, 103>(s);
@@ -207,9 +208,9 @@ void bwtree_after_opening(S& s, splitmix64& r) {
     s.upsert(80);
 }
 
-// ---------------------------------------------------------------------------------------- threads
+// ----------------------------------------------------------------------------------------- threads
 
-/// Both bring a leaf to its split, or use what the other has split.
+/// Both threads fill a leaf until it splits, or use the halves.
 template <class S>
 void bwtree_split_together(S& s, unsigned thread, splitmix64& r) {
     for (unsigned i = 0; i < 3; ++i) {
@@ -218,7 +219,7 @@ void bwtree_split_together(S& s, unsigned thread, splitmix64& r) {
         s.upsert(r() % 30);
     }
 }
-/// One makes two leaves one, in whose keys the other is.
+/// One thread merges two leaves while the other works on their keys.
 template <class S>
 void bwtree_merge_together(S& s, unsigned thread, splitmix64& r) {
     for (unsigned i = 0; i < 3; ++i) {
@@ -242,7 +243,7 @@ constexpr view bw5 = "bwtree B5: a leaf has been taken before it is retired";
 constexpr view bw6 = "bwtree B6: a word that was not sure is durable before it is acted upon";
 constexpr view bw7 = "bwtree B7: a dead bit is durable before the word's next version";
 
-/// Threads look at what another kills.
+/// Threads read an entry that another thread removes by a tombstone bit.
 template <class S>
 eager_case<S> peeking_without_memory(std::string_view name) {
     auto c = two_threads<S>(name, "threads look at what another kills", bwtree_use_up_memory<S>,
@@ -376,14 +377,15 @@ const std::vector<eager_case<bwtree_number_session>>& bwtree_number_cases() {
 const std::vector<eager_case<bwtree_string_session>>& bwtree_string_cases() {
     static const auto all = [] {
         auto cases = make_bwtree_cases<bwtree_string_session>("bytes.");
-        // Regions that need not grow: the lint takes a record that waits for that for published.
+        // Regions that need not grow: for the lint a record that waits for the growth is published.
         for (auto& c : cases) c.bytes = std::min(u64{c.threads} << 21, c.most_bytes);
         return cases;
     }();
     return all;
 }
 
-/// Marks, holds and versions need not survive: cell.hpp. A batch's words say nothing of each other.
+/// Lock marks, holds and versions need not survive a crash (cell.hpp). The words of a batch do not
+/// depend on each other.
 const lint_rules& bwtree_rules(std::string_view name) {
     const auto made_of = [](lint_rules r) {
         r.volatile_places.push_back(

@@ -1,5 +1,5 @@
-// targets/bwtree_cases.hpp: P-BwTree under the crash lab (eager_session.hpp): every operation,
-// every change of its shape, what a crash between two words leaves, and threads.
+// targets/bwtree_cases.hpp: P-BwTree under the crash lab (eager_session.hpp): every operation and
+// structure change, recoveries from crashes between two words, and threads.
 #pragma once
 
 #include "crashlab/targets/target.hpp"

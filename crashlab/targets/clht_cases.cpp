@@ -12,7 +12,7 @@ struct lab_shape {
     static constexpr unsigned frontier_groups = 1;
 };
 
-/// Two buckets, which are split together: a level ends as soon as its first buckets are full.
+/// Two buckets that are split together: a level ends as soon as its first buckets are full.
 struct least_shape {
     static constexpr unsigned chunk_bits = 1;
     static constexpr unsigned group_bits = 1;
@@ -23,7 +23,7 @@ using integers = eager_session<clht<eager_discipline, integer_keys, lab_shape>, 
 using pairs = eager_session<clht<eager_discipline, integer_keys, least_shape>, integer_keys>;
 using strings = eager_session<clht<eager_discipline, byte_keys, lab_shape>, byte_keys>;
 
-/// The n-th key whose hash ends in these bits: it lies in the same chain as the others.
+/// The n-th key whose hash ends with these bits; all of them are in one chain.
 u64 in_one_chain(unsigned n, unsigned bits, u64 which = 1) {
     u64 k = 1;
     for (;; ++k) {
@@ -35,8 +35,7 @@ template <class Session>
 void some_keys(Session& s) {
     for (u64 k = 0; k < 6; ++k) s.insert(k);
 }
-/// Keys 6 to 11 find room where they were: none needs a split, which would end with fences of its
-/// own behind those of a batch.
+/// Keys 6 to 11 fit into the existing buckets: no split adds its fences to those of a batch.
 template <class Session>
 void some_keys_and_room(Session& s) {
     for (u64 k = 0; k < 12; ++k) s.insert(k);
@@ -59,7 +58,7 @@ void grow_beside_another(Session& s, unsigned thread, splitmix64& r) {
         s.insert(10 + 10 * thread + i);
     }
 }
-/// Leaves what nobody reaches: the lists of what is free die with the process.
+/// Leaves garbage: the volatile free lists die with the process.
 template <class Session>
 void leave_garbage(Session& s) {
     for (u64 k = 0; k < 20; ++k) s.insert(k);
@@ -73,14 +72,14 @@ void work_after_opening(Session& s, splitmix64& r) {
     s.insert(30);
 }
 void leave_an_empty_slab(strings& s) {
-    // Records of 128 bytes: a slab of a class that nothing else has, all of it free later.
+    // Records of 128 bytes: a slab of a class that nothing else uses, with all blocks freed later.
     for (u64 k = 0; k < 12; ++k) s.insert(k);
     for (u64 k = 0; k < 12; ++k) {
         if (k % 4 != 1 && k % 4 != 2) continue;
         s.remove(k);
     }
 }
-/// More keys than the buckets that they could be split to have room for.
+/// More keys than fit into the buckets that can be split for them.
 void overflow(integers& s, splitmix64& r) {
     for (unsigned n = 0; n < 5; ++n) s.insert(in_one_chain(n, 7));
     s.remove(in_one_chain(static_cast<unsigned>(r() % 5), 7));
@@ -89,22 +88,23 @@ void overflow(integers& s, splitmix64& r) {
 void chain_of_eight(integers& s) {
     for (unsigned n = 0; n < 8; ++n) s.insert(in_one_chain(n, 3));
 }
-/// The bucket that splits has a chain, and its buddy needs one.
+/// The bucket that splits has a chain, and its buddy needs one, too.
 void split_a_chain(integers& s, splitmix64& r) {
     for (u64 k = 0; k < 10; ++k) {
         const u64 key = 400 + r() % 4 + 4 * k;
         s.upsert(key);
     }
 }
-/// Bucket 1 has a chain of five when the level of 16 buckets begins. All but one of its entries are
-/// its buddy's, which needs four overflow buckets, of which the last is not full.
+/// Bucket 1 has a chain of five when the level of 16 buckets begins. All but one of its entries
+/// belong to its buddy, which needs four overflow buckets, the last of which is not full.
 constexpr unsigned deep = 14;
 u64 in_deep_chain(u64 n) { return in_one_chain(static_cast<unsigned>(n), 5, 17); }
 void deep_chain(integers& s) {
     s.insert(in_one_chain(0, 5));
     for (unsigned n = 0; n < deep; ++n) s.insert(in_deep_chain(n));
 }
-/// Of a chain of its own: a split and an overflow bucket, which has bucket 1 split, too.
+/// Keys of another chain: they cause a split and an overflow bucket, and thereby the split of
+/// bucket 1.
 void push_by_another(integers& s) {
     for (unsigned n = 0; n < 4; ++n) s.upsert(in_one_chain(n, 5, 6));
 }
@@ -116,12 +116,12 @@ void push_deep_chain(integers& s, splitmix64& r) {
     push_by_another(s);
     for (u64 n = 0; n < 3; ++n) s.upsert(in_deep_chain(3 + (r() + n) % (deep - 3)));
 }
-/// The split has made all of the buddy but its `made`.
+/// The split has made the whole buddy, except that it is not marked `made`.
 void died_moving(integers& s) {
     deep_chain(s);
     die_at(s, "clht C4", [&] { s.insert(in_deep_chain(deep)); });
     s.open();
-    s.remove(in_deep_chain(deep));  // it may have come or not
+    s.remove(in_deep_chain(deep));  // it is there or not
     for (unsigned n = 0; n + 2 < deep; ++n) s.remove(in_deep_chain(n));
 }
 void move_what_is_left(integers& s, splitmix64& r) {
@@ -129,7 +129,7 @@ void move_what_is_left(integers& s, splitmix64& r) {
     s.upsert(in_deep_chain(deep - 1 - r() % 2));
     s.upsert(in_deep_chain(r() % deep));
 }
-/// The level of eight buckets has begun; 0 and 2 are full, and their buddies are of one chunk.
+/// The level of eight buckets has begun; 0 and 2 are full, and their buddies are in one chunk.
 void two_full(integers& s) {
     for (unsigned n = 0; n < 6; ++n) s.insert(in_one_chain(n, 4, 0));
     for (unsigned n = 0; n < 2; ++n) s.insert(in_one_chain(n, 4, 10));
@@ -139,7 +139,7 @@ void split_beside_another(integers& s, unsigned thread, splitmix64& r) {
     s.upsert(thread == 0 ? in_one_chain(6, 4, 0) : in_one_chain(2, 4, 10));
     s.upsert(in_one_chain(static_cast<unsigned>(r() % 2), 4, thread == 0 ? 0 : 10));
 }
-/// Whoever is killed was adding the chunk that the next process fills.
+/// The killed process was adding the chunk that the next process fills.
 eager_case<integers> chunk_unswept() {
     return {.name = "eager.clht.unswept.chunk",
             .what = "work behind a kill, and before the sweep, in a chunk that was being added",
@@ -150,7 +150,7 @@ eager_case<integers> chunk_unswept() {
             .work_first = [](integers& s) { s.upsert(in_one_chain(2, 4, 10)); }};
 }
 /// The level of four buckets has begun, with a chunk of buddies; bucket 0 is full, and two of its
-/// entries will be its buddy's.
+/// entries belong to its buddy.
 void one_to_move(integers& s) {
     for (unsigned n = 0; n < 2; ++n) s.insert(in_one_chain(n, 3, 2));
     for (unsigned n = 0; n < 2; ++n) s.insert(in_one_chain(n, 3, 6));
@@ -174,8 +174,8 @@ constexpr std::string_view c5 = "clht C5: a split is durable before its locks ar
 constexpr std::string_view c6 =
     "clht C6: a chunk that a sweep reads is durable before its groups count";
 
-/// Whoever is killed was splitting the group of buckets 0 and 1, and the next process builds upon
-/// the buddies that it finds made.
+/// The killed process was splitting the group of buckets 0 and 1; the next process works with the
+/// buddies that it finds made.
 eager_case<integers> split_unswept(std::string_view name, std::string_view what,
                                    void (*work_first)(integers&)) {
     return {.name = name,
@@ -186,7 +186,7 @@ eager_case<integers> split_unswept(std::string_view name, std::string_view what,
             .sweep = sweeping::by_hand,
             .work_first = work_first};
 }
-/// Where entries are dead because of that a key comes, which nobody has named yet.
+/// A new key for the bucket that has dead entries because of that.
 u64 new_in_bucket_0(integers& s) {
     u64 k = s.keys();
     while ((integer_keys::hash(k) & 7) != 0) ++k;
@@ -198,8 +198,8 @@ void full_bucket(pairs& s) {
     s.insert(in_one_chain(0, 2, 0));
     for (unsigned n = 0; n < 2; ++n) s.insert(in_one_chain(n, 2, 2));
 }
-/// The only group of the first level is split when a process is killed. The next one ends that
-/// level, and adds a chunk of the second; then it does other things, so that a crash has time.
+/// A process is killed while it splits the only group of the first level. The next one ends that
+/// level and adds a chunk of the second; further operations make room for crash points.
 eager_case<pairs> level_unswept() {
     return {.name = "eager.clht.unswept.level",
             .what = "a level ends behind a kill, and before the sweep",
@@ -213,7 +213,7 @@ eager_case<pairs> level_unswept() {
                 }};
 }
 /// A process makes the buddies of the first level's only group, and is killed before it has flushed
-/// them. There is no persist point to die at: what comes behind the last one is stored here.
+/// them. There is no persist point after the last one, so the stores after it are made here.
 void die_making_buddies(pairs& s, splitmix64&) {
     using namespace clht_detail;
     die_at(s, "clht C4", [&] { s.insert(in_one_chain(1, 2, 0)); });
@@ -225,7 +225,7 @@ void die_making_buddies(pairs& s, splitmix64&) {
     s.crash();
     s.open();
 }
-/// One thread sweeps. The other changes a single chain, until the level has ended, and the next one
+/// One thread sweeps. The other changes a single chain until the level has ended and the next one
 /// has a chunk.
 void sweep_or_end_level(pairs& s, unsigned thread, splitmix64&) {
     if (thread == 0) {
@@ -244,7 +244,8 @@ eager_case<pairs> level_swept() {
     c.steps = 200;
     return c;
 }
-/// A batch has published a key when it comes to a bucket that leads to itself: the key is there.
+/// A batch has published a key before it meets a bucket that is its own successor: the key is
+/// there.
 void batch_meets_damage(integers& s, splitmix64&) {
     using namespace clht_detail;
     const region& file = s.space().file();
@@ -381,7 +382,8 @@ const std::vector<eager_case<strings>>& string_cases() {
     return all;
 }
 
-/// A chain's version is for readers of this opening, and may lie in another line than what changes.
+/// A chain's version is only for readers of this session, and may be in another line than the
+/// change.
 const lint_rules& clht_rules() {
     static const lint_rules rules = [] {
         lint_rules r = eager_rules_for_groups();

@@ -51,7 +51,8 @@ void commit_log::drop() {
 
 result<bool> commit_log::recover() {
     const u64 n = log().length.load(std::memory_order_acquire);
-    // Whoever wrote it may have been killed before he did so: a length, or that there is none.
+    // The writer may have been killed before it persisted the word, whether it stored a length or
+    // 0.
     region_->med().persist(&log().length, 8);
     if (n == 0) return false;
     std::vector<word_change> of_heap;

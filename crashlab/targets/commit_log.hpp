@@ -1,14 +1,13 @@
-// targets/commit_log.hpp: the smallest log that the committed heap can stand on
-// (committed_heap.hpp, C1 to C3).
+// targets/commit_log.hpp: the smallest log that a committed heap can use (committed_heap.hpp, C1 to
+// C3).
 //
-// One a thread, in a segment of kind log of its own. Redo only: an entry is a list of word changes,
-// those of the heap and those of the words behind the log, which are the workload's. It is
-// committed by one word.
+// One log a thread, each in its own segment of kind log. Redo only: an entry is a list of word
+// changes, those of the heap and those of the workload's words after the log. One word commits it.
 //
 //   page 0  | length of the committed entry, 0: none | changes ... |
 //   page 1  | words of the workload ...                            |
 //
-// Persist order. The changes are durable before the length is; all changed words before it is 0.
+// Persist order. The changes are durable before the length; all changed words before it becomes 0.
 #pragma once
 
 #include "alloc/committed_heap.hpp"
@@ -22,7 +21,7 @@ class commit_log {
    public:
     static constexpr u64 most_changes = 64;
 
-    /// The log of so many-th owner; it is made when there is none.
+    /// The log of this owner; creates it if there is none.
     [[nodiscard]] static result<commit_log> open(region& r, u16 owner);
 
     [[nodiscard]] committed::word& word_at(u64 index) const noexcept {
@@ -30,13 +29,13 @@ class commit_log {
     }
     void set_word(u64 index, u64 value) { mine_.push_back({words() + 8 * index, ~u64{0}, value}); }
 
-    /// On return all of it is committed.
+    /// On return the whole entry is committed.
     void commit(std::span<const committed::word_change> of_heap);
-    /// Changes the words that are its own, and flushes them.
+    /// Changes and flushes the words of this log's page.
     void apply();
-    /// What was flushed becomes durable, and the entry goes.
+    /// Makes the flushed words durable, and drops the entry.
     void drop();
-    /// As apply() and drop() behind a crash, for a heap that is not open; true if there was an
+    /// As apply() and drop(), after a crash, for a heap that is not open; true if there was an
     /// entry.
     [[nodiscard]] result<bool> recover();
 

@@ -23,21 +23,21 @@ constexpr unsigned slots = 8;
 constexpr unsigned most_threads = 2;
 
 struct slot {
-    u64 offset = 0;  ///< 0: owns nothing
+    u64 offset = 0;  ///< 0: no block
     u64 size = 0;
-    u64 tag = 0;  ///< what its first and last word hold
+    u64 tag = 0;  ///< content of its first and last word
 };
 using state = std::array<slot, slots>;
 
 /// One transaction.
 struct plan {
-    std::map<unsigned, u64> take;  ///< slot -> bytes; what the slot had is freed
+    std::map<unsigned, u64> take;  ///< slot -> bytes; the slot's previous block is freed
     std::vector<unsigned> free;
-    u64 give_up = 0;  ///< so many bytes are reserved and released again
+    u64 give_up = 0;  ///< number of bytes that are reserved and released again
     enum class end : u8 { whole, cancelled, committed } ended = end::whole;
 };
 
-/// A heap, its logs, and what must be in it. Errors are violations.
+/// A heap, its logs, and their expected contents. Errors are violations.
 class session {
    public:
     session(u64 bytes, unsigned threads) : bytes_(bytes), threads_(threads) {
@@ -66,7 +66,7 @@ class session {
     }
 
     void run(unsigned thread, const plan& p, u32 shard = 0);
-    /// To which of its transactions did each thread come back?
+    /// Determines for each thread which of its transactions it recovered to.
     void adopt(u64 announced);
     [[nodiscard]] session next() const {
         session s(bytes_, threads_);
@@ -93,13 +93,13 @@ class session {
     std::unique_ptr<region> region_;
     std::vector<commit_log> logs_;
     std::unique_ptr<committed_heap> heap_;
-    std::array<std::vector<state>, most_threads> history_;  ///< by transaction
-    std::vector<u8> order_;                                 ///< of commits: whose
+    std::array<std::vector<state>, most_threads> history_;  ///< of each thread, by transaction
+    std::vector<u8> order_;                                 ///< the thread of each commit, in order
     unsigned under_way_ = 0;
     u64 tags_ = 0;
 };
 
-// Word 0 of a thread's words is the number of its last transaction; then come the slots.
+// Word 0 of a thread's words is the number of its last transaction; the slots follow.
 constexpr u64 word_of(unsigned number) { return 8 + 8 * u64{number}; }
 
 void session::fill(const slot& s) const {
@@ -146,7 +146,7 @@ void session::run(unsigned thread, const plan& p, u32 shard) {
     history_[thread].push_back(s);
     order_.push_back(static_cast<u8>(thread));
     if (p.ended == plan::end::committed) return;  // and the process ends
-    // Where another thread is at work the lint would ask for its stores.
+    // While another thread works, the lint would require its stores, too.
     if (under_way_ == 1) trace::announced(order_.size());
     b.apply();
     b.write_back();

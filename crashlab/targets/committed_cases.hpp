@@ -1,9 +1,9 @@
-// targets/committed_cases.hpp: transactions on the committed heap, each with a commit record of the
-// smallest log there is (commit_log.hpp).
+// targets/committed_cases.hpp: transactions on the committed heap, each with a commit record in the
+// smallest possible log (commit_log.hpp).
 //
-// What a thread owns is said by slots, which are words in its log's second page. After a crash a
-// thread's slots must be those of one of its transactions, not before the last that was promised,
-// and the heap must be owned by them, no byte more, none twice.
+// The blocks of a thread are named by slots, which are words in its log's second page. After a
+// crash a thread's slots must be those of one of its transactions, not older than the last promised
+// one, and the slots must own each allocated byte of the heap exactly once.
 #pragma once
 
 #include "crashlab/targets/target.hpp"

@@ -1,5 +1,5 @@
-// targets/eager_cases.hpp: what the lab does with every eager index, whatever its shape: workloads
-// over keys by number, and the persist points that all share. An index's own file has the rest.
+// targets/eager_cases.hpp: the cases of all eager indexes: workloads over keys by number, and the
+// common persist points. Each index has a file with cases of its own.
 #pragma once
 
 #include "crashlab/targets/eager_session.hpp"
@@ -20,7 +20,7 @@ inline constexpr std::string_view o1 =
 
 }  // namespace eager_points
 
-/// "eager.<index>.<kind><name>", for as long as the program runs.
+/// "eager.<index>.<kind><name>"; valid until the program ends.
 inline std::string_view eager_case_name(std::string_view index, const char* kind,
                                         const char* name) {
     static std::vector<std::unique_ptr<std::string>> all;
@@ -28,18 +28,19 @@ inline std::string_view eager_case_name(std::string_view index, const char* kind
     return *all.back();
 }
 
-// ------------------------------------------------------------------------------- what was left off
+// --------------------------------------------------------------------------------------- abandoned
+// operations
 
 struct left_off {};
-/// The hook is a function: what it waits for lies here.
+/// Arguments of the hook, which is a function pointer.
 inline const char* leave_at = nullptr;
-inline unsigned leave_next = 0;  ///< how often the point is passed before
+inline unsigned leave_next = 0;  ///< number of passes to skip
 inline void leave(const char* point) {
     if (leave_at == nullptr || !std::string_view(point).starts_with(leave_at)) return;
     if (leave_next-- == 0) throw left_off{};
 }
-/// `work` ends at the persist point, as if the process had: then comes a crash. `passed`: where it
-/// has come there so often before.
+/// Abandons `work` at a persist point as if the process had been killed there, then crashes.
+/// `passed`: number of earlier passes of that point.
 template <class S, class Work>
 void die_at(S& s, const char* point, Work&& work, unsigned passed = 0) {
     const persist_point_hook before = set_persist_point_hook(leave);
@@ -57,8 +58,8 @@ void die_at(S& s, const char* point, Work&& work, unsigned passed = 0) {
     s.crash();
 }
 
-/// `work` ends at damage: it reads another word there than the medium has. The lab does not see
-/// these stores, so no crash leaves the damage.
+/// `work` fails on damage: it reads a word that differs from the medium's. The lab does not see
+/// these stores, so no crash image has the damage.
 template <class Work>
 void meet_damage(published& there, u64 wrong, Work&& work) {
     const auto put = [&](u64 word) {
@@ -76,27 +77,27 @@ void meet_damage(published& there, u64 wrong, Work&& work) {
     require(is_met, "a workload does not meet damage");
 }
 
-// ------------------------------------------------------------------- workloads of a single thread
+// -------------------------------------------------------------------- workloads of a single thread
 
-/// Keys From to To - 1 come.
+/// Inserts keys From to To - 1.
 template <class S, u64 From, u64 To>
 void come(S& s) {
     for (u64 k = From; k < To; ++k) s.insert(k);
 }
-/// Keys From to To - 1 come as one batch.
+/// Inserts keys From to To - 1 as one batch.
 template <class S, u64 From, u64 To>
 void come_at_once(S& s, splitmix64&) {
     std::vector<u64> keys;
     for (u64 k = From; k < To; ++k) keys.push_back(k);
     s.insert_many(keys);
 }
-/// They come, and one of them is changed.
+/// Inserts the keys and changes one of them.
 template <class S, u64 From, u64 To>
 void come_and_change(S& s, splitmix64& r) {
     come<S, From, To>(s);
     s.upsert(From + r() % (To - From));
 }
-/// They go, whichever first, and one comes again.
+/// Removes the keys, in random order, and inserts one again.
 template <class S, u64 From, u64 To>
 void go(S& s, splitmix64& r) {
     constexpr u64 n = To - From;
@@ -104,7 +105,7 @@ void go(S& s, splitmix64& r) {
     for (u64 k = 0; k < n; ++k) s.remove(From + (first + k) % n);
     s.insert(From + first);
 }
-/// Values of keys 0 to 5 change.
+/// Changes values of keys 0 to 5.
 template <class S>
 void change_some(S& s, splitmix64& r) {
     const u64 k = r() % 6;
@@ -113,7 +114,7 @@ void change_some(S& s, splitmix64& r) {
     s.upsert(9);
     s.update(k);
 }
-/// Of keys 0 to Have - 1 some go, and come again.
+/// Removes some of the keys 0 to Have - 1, and inserts them again.
 template <class S, u64 Have>
 void remove_some(S& s, splitmix64& r) {
     const u64 k = r() % Have;
@@ -124,7 +125,7 @@ void remove_some(S& s, splitmix64& r) {
     s.get(k);
 }
 
-/// Nothing can be allocated any more: keys go all the same.
+/// Without memory for allocations, removes still work.
 template <class S>
 void many_and_no_memory(S& s) {
     come<S, 0, 40>(s);
@@ -136,9 +137,9 @@ void remove_without_memory(S& s, splitmix64& r) {
     s.get(20);
 }
 
-// -------------------------------------------------------------------------- workloads of a thread
+// --------------------------------------------------------------------------- workloads of a thread
 
-/// Changes of keys 0 to 5, reads of them, inserts of its own.
+/// Changes keys 0 to 5, reads them, and inserts keys of its own.
 template <class S>
 void work_beside_another(S& s, unsigned thread, splitmix64& r) {
     for (unsigned i = 0; i < 5; ++i) {
@@ -158,7 +159,7 @@ void work_beside_another(S& s, unsigned thread, splitmix64& r) {
         }
     }
 }
-/// A read of what lies around the key, too.
+/// Also reads the neighbours of the key.
 template <class S>
 void get_with_all(S& s, u64 k, splitmix64& r) {
     switch (const u64 how = r() % 4) {
@@ -172,7 +173,7 @@ void get_with_all(S& s, u64 k, splitmix64& r) {
             s.get_by_scanning(k, how == 2);
     }
 }
-/// Thread 1 reads key 3, alone or with all others; the other changes it.
+/// Thread 1 reads key 3, alone or with all others; the other thread changes it.
 template <class S>
 void read_or_change(S& s, unsigned thread, splitmix64& r) {
     for (unsigned i = 0; i < 8; ++i) {
@@ -188,9 +189,8 @@ void read_or_change(S& s, unsigned thread, splitmix64& r) {
     }
 }
 
-/// What threads 1 to 3 do with a key that thread 0 changes: each looks at it in its own way, so
-/// that in a schedule in which thread 0 stops before its fence, any of them may be the first to
-/// look.
+/// Threads 1 to 3 read a key that thread 0 changes, each by another operation: in a schedule in
+/// which thread 0 stops before its fence, any of them may be the first to read.
 template <class S>
 void peek(S& s, u64 k, unsigned thread, splitmix64& r) {
     if (thread == 1) {
@@ -201,8 +201,8 @@ void peek(S& s, u64 k, unsigned thread, splitmix64& r) {
         r() % 2 == 0 ? s.remove(k) : s.update_or_miss(k);
     }
 }
-/// So short that many a schedule has a reader come in the midst of the change, or of what another
-/// reader makes durable.
+/// So short that in many schedules a reader runs in the middle of the change, or while another
+/// reader makes it durable.
 template <class S, u64 K>
 void peek_at_change(S& s, unsigned thread, splitmix64& r) {
     if (thread != 0) {
@@ -212,7 +212,7 @@ void peek_at_change(S& s, unsigned thread, splitmix64& r) {
     }
 }
 
-/// Key 0 changes, or goes, or another does.
+/// Changes key 0, removes it, or changes another key.
 template <class S>
 void change_and_remove(S& s, splitmix64& r) {
     const u64 k = r() % 2 == 0 ? 0 : 1 + r() % 5;
@@ -220,14 +220,13 @@ void change_and_remove(S& s, splitmix64& r) {
     s.upsert(3);
     s.remove(4);
 }
-/// Whoever is first may take over a dead holder's lock, or find nothing where a remove was cut
-/// short.
+/// The first operation may reclaim a stale lock, or miss a key whose remove was interrupted.
 template <class S>
 void look_for_two(S& s) {
     s.update_or_miss(0);
     s.remove(4);
 }
-/// Whoever opens the region behind a kill works in it before it is swept.
+/// The process after a kill works in the region before it is swept.
 template <class S>
 eager_case<S> unswept(std::string_view name) {
     return {.name = name,
@@ -239,8 +238,8 @@ eager_case<S> unswept(std::string_view name) {
             .work_first = look_for_two<S>};
 }
 
-/// Whoever was killed was changing the last of a node's keys, by this. Who takes over the node's
-/// lock changes the first one, in another line, and gives the lock back.
+/// The killed process was changing, by `change`, the last of a node's keys. The next process
+/// reclaims the node's lock, changes the first key, which is in another line, and unlocks.
 template <class S>
 eager_case<S> unswept_far(std::string_view name, void (S::*change)(u64)) {
     constexpr u64 last = 11;
@@ -257,14 +256,14 @@ eager_case<S> unswept_far(std::string_view name, void (S::*change)(u64)) {
                 }};
 }
 
-/// Of keys that are not there, by an update and by a remove; then others, so that a crash has time.
+/// An update and a remove of absent keys, then reads that make room for crash points.
 template <class S>
 void miss_two(S& s) {
     s.update_or_miss(2);
     s.remove(1);
     for (unsigned i = 0; i < 20; ++i) s.get(5);
 }
-/// Whoever opens the region behind a kill is told that a key is not there.
+/// The first operations after a kill find two keys absent.
 template <class S>
 eager_case<S> missed_unswept(std::string_view name) {
     return {.name = name,
@@ -279,13 +278,13 @@ eager_case<S> missed_unswept(std::string_view name) {
             .sweep = sweeping::by_hand,
             .work_first = miss_two<S>};
 }
-/// Keys 20 to 25 come as one batch.
+/// Inserts keys 20 to 25 as one batch.
 template <class S>
 void batch_and_change(S& s, splitmix64& r) {
     come_at_once<S, 20, 26>(s, r);
     s.upsert(20 + r() % 6);
 }
-/// A batch of new keys meets what another has left.
+/// A batch of new keys meets what an interrupted batch has left.
 template <class S>
 void bring_another(S& s) {
     const u64 k = s.keys();
@@ -304,7 +303,7 @@ eager_case<S> unswept_batch(std::string_view name) {
             .sweep = sweeping::by_hand,
             .work_first = bring_another<S>};
 }
-/// Both bring batches into the same nodes, look for each other's keys, and change old ones.
+/// Both threads insert batches into the same nodes, read each other's keys, and change old ones.
 template <class S>
 void bring_together(S& s, unsigned thread, splitmix64& r) {
     s.upsert(r() % 6);
@@ -314,7 +313,7 @@ void bring_together(S& s, unsigned thread, splitmix64& r) {
     s.get(21 - thread);
 }
 
-/// A case of two threads.
+/// A case with two threads.
 template <class S>
 eager_case<S> two_threads(std::string_view name, std::string_view what,
                           std::function<void(S&)> prepare, std::vector<std::string_view> points,
@@ -328,7 +327,7 @@ eager_case<S> batch_threads(std::string_view name) {
                           {eager_points::p1, eager_points::p2}, bring_together<S>);
 }
 
-/// A region that is full.
+/// A full region.
 template <class S>
 eager_case<S> without_memory(std::string_view name) {
     return {.name = name,
@@ -339,7 +338,8 @@ eager_case<S> without_memory(std::string_view name) {
             .most_bytes = u64{2} << 20};
 }
 
-/// The record that one thread reads gets a node of its own, with another one, and changes there.
+/// The record that one thread reads is pushed down into a new node with another record, and is then
+/// updated there.
 template <class S>
 void push_down_and_change(S& s, unsigned thread, splitmix64& r) {
     if (thread != 0) {
@@ -359,7 +359,8 @@ eager_case<S> pushing_down(std::string_view name) {
 
 constexpr unsigned peeking_threads = 4;
 
-/// Threads look at what another changes, at key K. P3 is each index's, or comes with its marks.
+/// Threads read key K while another thread changes it. P3 is in each index's own cases, or comes
+/// with its lock marks.
 template <class S, u64 K = 3>
 eager_case<S> peeking(std::string_view name, std::function<void(S&)> prepare) {
     auto c = two_threads<S>(name, "threads look at a change under way", std::move(prepare), {},
@@ -369,8 +370,8 @@ eager_case<S> peeking(std::string_view name, std::function<void(S&)> prepare) {
     return c;
 }
 
-/// The same of a key K that comes, with nodes: many lines are flushed before the store that is to
-/// be looked at.
+/// As peeking(), for a key K that is inserted together with nodes: many lines are flushed before
+/// the store that publishes them.
 template <class S, u64 K>
 eager_case<S> peeking_at_new(std::string_view name, std::function<void(S&)> prepare) {
     auto c = peeking<S, K>(name, std::move(prepare));

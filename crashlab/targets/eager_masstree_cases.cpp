@@ -5,8 +5,8 @@
 
 namespace hf::lab {
 
-// Keys by number; 0 to 199 in order. Of strings 0 .. 199 have a slice each, but every fourth is the
-// one before with more behind it; 200 and on share three slices.
+// Keys by number; 0 to 199 are in order. As strings each of 0 to 199 has its own slice, except that
+// every fourth extends the one before; 200 and up share three slices.
 struct mt_numbers {};
 struct mt_strings {};
 
@@ -61,9 +61,9 @@ void mt_split_last(S& s, splitmix64& r) {
     s.remove(r() % 14);
     s.upsert(15);
 }
-/// Each has a slice of its own, in order.
+/// Keys that each have their own slice, in order.
 constexpr u64 mt_part(u64 i) { return i / 3 * 4 + i % 3; }
-/// Such keys come from above: a leaf keeps 7 of them.
+/// Inserted in descending order, so that each leaf keeps 7 of them.
 template <class S, u64 From, u64 To>
 void mt_come_down(S& s) {
     for (u64 i = To; i > From; --i) s.insert(mt_part(i - 1));
@@ -72,14 +72,14 @@ template <class S, u64 From, u64 To>
 void mt_go_down(S& s) {
     for (u64 i = To; i > From; --i) s.remove(mt_part(i - 1));
 }
-/// A parent of 14 splits, and gets a root above.
+/// A parent of 14 children splits, and a root is added above it.
 template <class S>
 void mt_grow(S& s, splitmix64& r) {
     mt_come_down<S, 1, 10>(s);
     s.get(mt_part(r() % 100));
     s.remove(mt_part(8));
 }
-/// The same at its end, where the last leaf has 7 keys.
+/// As mt_grow() at the right end, where the last leaf has 7 keys.
 template <class S>
 void mt_grow_last(S& s, splitmix64& r) {
     for (u64 i = 105; i < 115; ++i) s.insert(mt_part(i));
@@ -107,7 +107,7 @@ void mt_layers(S& s, splitmix64& r) {
     s.upsert(201);
     s.insert(200);
 }
-/// Both want room in one full leaf.
+/// Both threads insert into the same full leaf.
 template <class S, bool Last>
 void mt_split_together(S& s, unsigned thread, splitmix64& r) {
     for (unsigned i = 0; i < 3; ++i) {
@@ -122,15 +122,15 @@ void mt_almost_full(S& s) {
     come<S, 9, 15>(s);
 }
 
-// ------------------------------------------------------------------------------ what has run empty
+// ------------------------------------------------------------------------------------ empty leaves
 
-/// Leaves of parts 0 to 13, 14 to 20 and 21 to 27; of the second one only 20 is left.
+/// Leaves with parts 0 to 13, 14 to 20 and 21 to 27; only key 20 is left of the second.
 template <class S>
 void mt_three_leaves(S& s) {
     mt_come_down<S, 0, 28>(s);
     mt_go_down<S, 14, 20>(s);
 }
-/// The second leaf goes; what comes to its range, the first one has no room for.
+/// The second leaf is unlinked; the first one has no room for new keys of its range.
 template <class S>
 void mt_unlink(S& s, splitmix64& r) {
     s.remove(mt_part(20));
@@ -139,7 +139,7 @@ void mt_unlink(S& s, splitmix64& r) {
     s.remove(mt_part(r() % 14));
     s.upsert(mt_part(20));
 }
-/// The second leaf goes, and its memory is the right half of the third one.
+/// The second leaf is unlinked, and its memory becomes the right half of the third.
 template <class S>
 void mt_unlink_and_use_again(S& s, splitmix64& r) {
     s.remove(mt_part(20));
@@ -147,7 +147,7 @@ void mt_unlink_and_use_again(S& s, splitmix64& r) {
     for (u64 i = 28; i < 37; ++i) s.insert(mt_part(i));
     s.get(mt_part(r() % 36));
 }
-/// The third leaf goes, and then the second.
+/// The third leaf is unlinked, and then the second.
 template <class S>
 void mt_unlink_last(S& s, splitmix64& r) {
     s.remove(mt_part(27));
@@ -160,7 +160,7 @@ void mt_three_leaves_of_few(S& s) {
     mt_three_leaves(s);
     mt_go_down<S, 21, 27>(s);
 }
-/// The second of two parents has leaves from part 66 on, of 7 each.
+/// The second of two parents has the leaves from part 66 on, with 7 keys each.
 template <class S>
 void mt_only_child(S& s) {
     mt_come_down<S, 0, 115>(s);
@@ -173,7 +173,7 @@ void mt_unlink_parent(S& s, splitmix64& r) {
     s.get(mt_part(60 + r() % 20));
     s.upsert(mt_part(66 + r() % 20));
 }
-/// Its first leaf is empty already, and so are all others but one.
+/// Its first leaf is empty, and so are all others but one.
 template <class S>
 void mt_two_children(S& s) {
     mt_come_down<S, 0, 115>(s);
@@ -187,14 +187,14 @@ void mt_unlink_lonely(S& s, splitmix64& r) {
     s.get(mt_part(60 + r() % 25));
     s.upsert(mt_part(66 + r() % 20));
 }
-/// Keys 13 to 25 have a leaf.
+/// Keys 13 to 25 have a leaf of their own.
 template <class S>
 void mt_unlink_without_memory(S& s, splitmix64& r) {
     for (u64 k = 13; k < 26; ++k) s.remove(k);
     s.get(10 + r() % 20);
     s.remove(39);
 }
-/// One takes the last key of a leaf away, and both bring others there.
+/// One thread removes the last key of a leaf while both insert others there.
 template <class S>
 void mt_unlink_together(S& s, unsigned thread, splitmix64& r) {
     for (unsigned i = 0; i < 3; ++i) {
@@ -210,12 +210,12 @@ void mt_unlink_together(S& s, unsigned thread, splitmix64& r) {
     }
 }
 
-// ---------------------------------------------------------------------------------- behind a crash
+// ----------------------------------------------------------------------------------- after a crash
 
 using node_of_mt = eager_masstree_detail::node;
 
-/// What of a split's three words the crash has left: they lie in one line, so there is no point
-/// between them to die at.
+/// The words of a split that are durable after the crash. All three are in one line, so no persist
+/// point separates them.
 enum class mt_left : u8 { link_alone, link_and_bound, all };
 
 /// The first node of the highest level.
@@ -226,7 +226,7 @@ node_of_mt& mt_top(S& s) {
         eager_must(file.find_root("index"))->value.load());
     return *file.at<node_of_mt>(root->word.load());
 }
-/// A leaf of 14 keys, 2 not among them, was being split by a process that died before it posted the
+/// A process died while it split a leaf of 14 keys, 2 not among them, before it inserted the
 /// separator: for key 2 in the middle, or for 15 at its end.
 template <class S, mt_left Left, u64 Key = 2>
 void mt_died_splitting(S& s) {
@@ -243,14 +243,14 @@ void mt_died_splitting(S& s) {
     if (Left != mt_left::all) n.order.fill((n.order.load() & ~u64{15}) | 14);
     if (Left == mt_left::link_alone) n.last.fill(file.at<node>(n.next.load())->last.load());
 }
-/// Records of the first leaf are replaced, or go.
+/// Replaces or removes records of the first leaf.
 template <class S>
 void mt_change_first_leaf(S& s, splitmix64& r) {
     s.upsert(r() % 5);
     s.remove(5);
 }
-/// In the second leaf alone, so that nobody comes by what a dead process has left in the first, but
-/// for the sweep; and what that has freed is used again.
+/// Works only in the second leaf: of the first one, only the sweep meets what the dead process
+/// left. Reuses what the sweep has freed.
 template <class S>
 void mt_work_in_second_leaf(S& s) {
     for (u64 i = 0; i < 16; ++i) s.upsert(13 + i % 3);
@@ -259,15 +259,15 @@ void mt_work_in_second_leaf(S& s) {
 template <class S>
 void mt_after_half_split(S& s, splitmix64& r) {
     s.get(r() % 14);
-    if (r() % 2 == 0) s.upsert(2);  // the left half has room, once it is repaired
+    if (r() % 2 == 0) s.upsert(2);  // the repaired left half has room
     r() % 2 == 0 ? s.upsert(r() % 3) : s.remove(r() % 3);
     s.upsert(11 + r() % 3);
     s.insert(20);
     s.remove(12);
 }
 
-/// The right half becomes empty, and the left one, with its pairs of keys that the right half had,
-/// takes its range.
+/// The right half becomes empty; the left half, which still has the moved pairs, takes over its
+/// range.
 template <class S>
 void mt_empty_right_half(S& s, splitmix64& r) {
     for (u64 k = 8; k < 15; ++k) s.remove(k);
@@ -275,7 +275,7 @@ void mt_empty_right_half(S& s, splitmix64& r) {
 }
 
 enum class mt_unlinked : u8 { unposted, bound_alone, all };
-/// The second leaf was being unlinked by a process that died.
+/// A process died while it unlinked the second leaf.
 template <class S, mt_unlinked Left>
 void mt_died_unlinking(S& s) {
     mt_three_leaves(s);
@@ -467,7 +467,7 @@ const std::vector<eager_case<mt_string_session>>& mt_string_cases() {
     return all;
 }
 
-/// A batch's order words say nothing of each other.
+/// The order words of a batch do not depend on each other.
 const lint_rules& mt_rules_for(std::string_view name) {
     return name.ends_with("batch") ? eager_rules_for_groups() : eager_rules();
 }

@@ -1,5 +1,5 @@
 // targets/eager_masstree_cases.hpp: P-Masstree under the crash lab (eager_session.hpp): every
-// operation, splits up to the root, layers, repairs, an opening with its sweep, and threads.
+// operation, splits up to the root, layers, repairs, recovery with its sweep, and threads.
 #pragma once
 
 #include "crashlab/targets/target.hpp"

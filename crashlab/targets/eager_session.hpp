@@ -1,14 +1,14 @@
-// targets/eager_session.hpp: an eager index under the crash lab, whichever it is.
+// targets/eager_session.hpp: any eager index under the crash lab.
 //
-// A session is an open region with one index behind the root "index", and what must be found in it:
-// the history of its operations, judged for durable linearizability (key_history.hpp). Opening it
-// is recovery with the sweep; inspect() looks at every key, compares a walk over the index with it,
-// and has the audit find leaks and double owners.
+// A session is an open region with one index as the root "index", and the history of its
+// operations, which is judged for durable linearizability (key_history.hpp). Opening the region is
+// recovery with the sweep; inspect() reads every key, compares a walk over the index with the
+// result, and audits for leaks and double owners.
 //
-// Operations of prepare() are not told, those of run() are. Keys of fill() are there to make the
-// index large: a walk has to find them, and nobody asks for them one by one. Where several threads
-// change one key, only upserts and removes may be used: an insert that finds its key writes
-// nothing, and a history of writes cannot say so.
+// Operations of prepare() are not recorded, those of run() are. Keys of fill() make the index
+// large: a walk must find them; they are not read one by one. If several threads change one key,
+// they may use only upserts and removes: an insert that finds its key writes nothing, which a
+// history of writes cannot represent.
 #pragma once
 
 #include <holdfast/crashlab/key_history.hpp>
@@ -39,7 +39,7 @@ struct lab_keys<integer_keys> {
     static u64 value(u64 number) { return number; }
     static u64 number_in(u64 value) { return value; }
     static std::string text(u64 key) { return std::to_string(key); }
-    /// No key lies between, or it is the key before.
+    /// The greatest key below `key`, or the one before it.
     static u64 just_below(u64 key) { return key == 0 ? 0 : key - 1; }
 };
 template <>
@@ -111,10 +111,10 @@ class eager_session {
         s.tells_ = true;
         return s;
     }
-    /// From here on operations are told.
+    /// From here on operations are recorded.
     void begin_telling() { tells_ = true; }
 
-    /// Keys from `first` to `last` - 1, which no other operation names. Before run().
+    /// Inserts keys `first` to `last` - 1, which no other operation uses. Call before run().
     void fill(u64 first, u64 last) {
         for (u64 k = first; k < last; ++k) {
             const auto name = names::key(k);
@@ -124,12 +124,12 @@ class eager_session {
         }
         filled_ += last - first;
     }
-    /// Nothing can be allocated until the next opening, whose sweep finds all of that.
+    /// Makes allocations fail until the next session, whose sweep frees the memory.
     void use_up_memory() {
         operation op(*space_);
         use_up_memory(op);
     }
-    /// The same, but for a page: what comes next is of the only size that has memory.
+    /// As use_up_memory(), but leaves one page: only allocations of its size succeed.
     void use_up_memory_but_a_page() {
         constexpr u32 block = layout::page_size;
         constexpr u64 pages = slab_pages(class_of_block(block)) + 1;
@@ -146,7 +146,7 @@ class eager_session {
             require(eager_must(index_->insert(op, name, value)), "an insert finds its key");
         });
     }
-    /// Keys that are not there, as one batch: each an operation of its own, all at once.
+    /// Inserts absent keys as one batch: concurrent operations in the history.
     void insert_many(const std::vector<u64>& keys) {
         using name_of = decltype(names::key(0));
         using value_of = decltype(names::value(0));
@@ -168,7 +168,7 @@ class eager_session {
             static_cast<void>(eager_must(index_->upsert(op, name, value, ignore)));
         });
     }
-    /// Where there is no memory for it nothing is told of its end.
+    /// Without memory, the end of the operation is not recorded.
     void upsert_or_fail(u64 k) {
         const u64 number = begin(k, "upsert");
         history_.writes(number, names::text(names::key(k)), number);
@@ -200,8 +200,8 @@ class eager_session {
         }
         if (tells_) end_operation(number);
     }
-    /// An update; where the key is not there, told as a read of nothing. Where there is no memory
-    /// for it nothing is told of its end.
+    /// An update; if the key is absent, recorded as a read that found nothing. Without memory, the
+    /// end of the operation is not recorded.
     void update_or_miss(u64 k) {
         const u64 number = begin(k, "update");
         history_.writes(number, names::text(names::key(k)), number);
@@ -220,7 +220,7 @@ class eager_session {
         }
         is_there ? end_operation(number) : end_operation(miss, key_history::nothing);
     }
-    /// Told as a read.
+    /// Recorded as a read.
     void get(u64 k) {
         const u64 number = begin(k, "get");
         history_.reads(number, names::text(names::key(k)));
@@ -228,16 +228,16 @@ class eager_session {
         const u64 seen = find(k);
         end_operation(number, seen);
     }
-    /// The same, found by a walk over everything.
+    /// As get(), by a walk over the whole index.
     void get_by_walking(u64 k) {
         read_by(k, "walk to", [&](auto&& look) { index_->for_each(*space_, look); });
     }
-    /// The same, found by a scan from the key on, or backwards, where the index has that.
+    /// As get(), by a scan from the key on, or backwards, if the index supports it.
     void get_by_scanning(u64 k, bool up) {
         const auto name = names::key(k);
         scan_to(k, name, up);
     }
-    /// The same, by a scan that begins just in front of it.
+    /// As get(), by a scan that starts just before the key.
     void get_by_scanning_on(u64 k) {
         const auto before = names::just_below(names::key(k));
         scan_to(k, before, true);
@@ -272,7 +272,7 @@ class eager_session {
             require((at == walked.end() ? key_history::nothing : at->second) == find(k),
                     "a walk finds other values than gets do");
         }
-        // Two numbers may be of one key.
+        // Two numbers may have the same key.
         for (u64 k = 0; k < most_keys_; ++k) walked.erase(names::text(names::key(k)));
         require(walked.size() == filled_, "a walk misses keys, or finds what nobody wrote");
         audit();
@@ -292,7 +292,7 @@ class eager_session {
         if (!report.ok()) throw violation("the audit says: " + report.to_string());
     }
 
-    /// What a survivor does before it looks at all keys, which makes sure of them.
+    /// A survivor's first operations, before it reads all keys and so makes them durable.
     void work_first() {
         if (work_first_ != nullptr) work_first_(*this);
     }
@@ -310,8 +310,8 @@ class eager_session {
             }
         }
     }
-    /// Memory that is allocated holds anything: so it is here, from the first block on. No bit of
-    /// it has one value in all lines.
+    /// Fills free blocks with garbage, as newly allocated memory may contain anything. No bit of it
+    /// is the same in all lines.
     static void soil(eager_space& s) {
         for (u64 bytes : {16, 32, 64, 128, 256, 512}) soil(s, bytes, 24);
         for (u64 bytes : {1024, 2112, 4096}) soil(s, bytes, 2);  // 2112: an N256
@@ -328,7 +328,7 @@ class eager_session {
         }
         for (u64 b : blocks) op.cancel(b);
     }
-    /// Numbers begin with 1: a value is its operation's.
+    /// Numbers begin with 1. The value of a write is the operation's number.
     u64 begin(u64 k, const char* what) {
         most_keys_ = std::max(most_keys_, k + 1);
         if (told_.empty()) told_.emplace_back();
@@ -354,8 +354,8 @@ class eager_session {
             get_by_walking(k);
         }
     }
-    /// The read has ended when the key is shown: what a visitor has seen will not be undone,
-    /// however long the walk goes on.
+    /// The read ends when the key is shown: what a visitor has seen must not be undone, even while
+    /// the walk goes on.
     template <class Walk>
     void read_by(u64 k, const char* what, Walk&& walk) {
         const u64 number = begin(k, what);
@@ -405,14 +405,14 @@ struct eager_case {
     std::function<void(Session&)> prepare;
     std::function<void(Session&, splitmix64&)> run;
     std::vector<std::string_view> points = {};
-    bool opens_in_run = false;  ///< prepare() ends with a crash; without one nothing is there yet
+    bool opens_in_run = false;  ///< prepare() ends with a crash; otherwise it creates the region
     unsigned threads = 1;
     std::function<void(Session&, unsigned, splitmix64&)> run_thread = {};
     u64 bytes = u64{2} << 20;
     u64 most_bytes = u64{60} << 20;
-    sweeping sweep = sweeping::at_opening;   ///< or by_hand: behind all that a survivor does
+    sweeping sweep = sweeping::at_opening;   ///< by_hand: after all operations of a survivor
     void (*work_first)(Session&) = nullptr;  ///< of a survivor
-    u64 steps = 800;  ///< of all threads, about: where they change is drawn among so many
+    u64 steps = 800;  ///< estimate for all threads; preemptions are drawn among them
 };
 
 template <class Session>
@@ -486,23 +486,22 @@ class eager_target final : public target {
     std::vector<splitmix64> of_thread_;
 };
 
-/// The lint's rules for them.
+/// The lint's rules for these cases.
 [[nodiscard]] inline const lint_rules& eager_rules() {
     static const lint_rules rules = [] {
         lint_rules r = project_rules();
         r.durable = promise::at_once;
         r.dirty = reads::acquiring;
-        // A lock's word is volatile in meaning, but for the flags that a new node begins with.
+        // A lock word is volatile, except for the flags that a new node is created with.
         r.volatile_places.push_back({"eager/node_lock.hpp", {"fill"}});
-        // A run that nobody refers to after all is found by the sweep.
+        // A run of pages without a reference is freed by the sweep.
         r.rests_on_nothing.push_back("alloc/swept_heap.cpp");
         return r;
     }();
     return rules;
 }
 
-/// Of an index that publishes several lines under one fence, none of which says anything of the
-/// others.
+/// The rules for an index that publishes several independent lines with one fence.
 [[nodiscard]] inline const lint_rules& eager_rules_for_groups() {
     static const lint_rules rules = [] {
         lint_rules r = eager_rules();
@@ -512,7 +511,7 @@ class eager_target final : public target {
     return rules;
 }
 
-/// `c` outlives the description.
+/// `c` must outlive the description.
 template <class Session>
 [[nodiscard]] target_description describe(const eager_case<Session>& c, std::string_view room,
                                           const lint_rules& rules = eager_rules()) {

@@ -42,7 +42,7 @@ struct desk {
     nv::ptr<entry> newest;
 };
 
-/// The same in C++'s own terms.
+/// The same object in plain C++.
 struct model_item {
     u64 tag = 0;
     std::shared_ptr<model_item> next;
@@ -51,7 +51,7 @@ struct model_item {
 struct model {
     std::array<std::shared_ptr<model_item>, slots> slot;
     std::vector<std::shared_ptr<model_item>> many;
-    std::vector<std::shared_ptr<model_item>> kept;  ///< by volatile references
+    std::vector<std::shared_ptr<model_item>> kept;  ///< of the volatile references
     u64 listed = 0;
 };
 
@@ -68,7 +68,7 @@ enum class deed : u8 {
     give_up
 };
 
-/// What the transaction of a number does.
+/// The action of a transaction, derived from its number.
 struct plan_of_item {
     deed what;
     unsigned a;
@@ -155,7 +155,7 @@ class heap_session {
         }));
     }
     void crash() {
-        // What holds a reference would tell the heap.
+        // Destroying the references normally would change the heap.
         if (heap_) nv::heap_testing::abandon(*heap_);
         kept_.clear();
         desk_.reset();
@@ -245,7 +245,8 @@ void heap_session::apply(nv::tx<>& tx, u64 number, const plan_of_item& plan) {
             d.many.set(tx, nullptr);
             break;
         case deed::go_back: {
-            // Transaction R3: what is stored to a fresh object behind another comes after it.
+            // Transaction R3: the older object, made as an argument, must be stored before the
+            // object that refers to it.
             auto older = tx.make<item>(number * 10);
             d.slot[plan.a].set(tx, tx.make<item>(number * 10 + 1, older));
             older->tag.set(tx, number * 10 + 2);
@@ -285,7 +286,7 @@ void heap_session::adopt(const promised& all) {
         require(plan.what != deed::give_up, "a transaction that aborted has committed");
         plan.apply(*n, model_);
     }
-    model_.kept.clear();  // their references ended with the process
+    model_.kept.clear();  // the process's volatile references ended with it
     for (const auto& [number, told] : all.operations) {
         if (!told.has_returned() || plan_of_item(number).what == deed::give_up) continue;
         if (!found.contains(number)) {
@@ -415,7 +416,7 @@ void fill_slots(heap_session& s) {
     for (int i = 0; i < 12; ++i) s.run_before(s.next_number());
     s.end_epoch();
 }
-/// Chains that are longer than one transaction destroys.
+/// Chains longer than one transaction destroys.
 u64 number_of(heap_session& s, deed what, unsigned least) {
     for (;;) {
         const u64 n = s.next_number();

@@ -1,8 +1,8 @@
-// targets/heap_cases.hpp: objects, their pointers and their deaths (src/heap), in transactions.
+// targets/heap_cases.hpp: objects in transactions, their pointers and their destruction (src/heap).
 //
-// The model is what C++ has: shared_ptr and weak_ptr. Which transactions have committed is told by
-// a list in the heap itself; what they did follows from their numbers. The judge: strict
-// durability, objects as the model has them, and nothing that check() finds.
+// The model uses shared_ptr and weak_ptr. A list in the heap contains the committed transactions;
+// their actions follow from their numbers. The judge requires strict durability, objects that equal
+// the model's, and a check() without findings.
 #pragma once
 
 #include "crashlab/targets/target.hpp"

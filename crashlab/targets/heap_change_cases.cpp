@@ -31,7 +31,7 @@ void abandon(std::unique_ptr<nv::heap<>>& heap) {
     heap.reset();
 }
 
-/// Whole, and all of it of use.
+/// Requires a heap without damage in which all objects are in use.
 void require_sound(nv::heap<>& heap, u64 objects) {
     const nv::heap_report report = had(heap.check());
     if (!report.ok()) throw violation("check says: " + report.violations.front());
@@ -56,7 +56,7 @@ struct new_page {
     nv::p<u64> twice;
     nv::ptr<new_page> next;
 };
-/// Does not change, and leads to what does.
+/// An object whose type does not change, with a pointer to one whose type does.
 template <class P>
 struct cover {
     static constexpr std::string_view nv_name = "cover";
@@ -69,7 +69,8 @@ void convert_page(nv::tx<>& tx, old_page& from, new_page& to) {
     to.before.set(tx, nv::upgraded<new_page>(from.before));
 }
 
-/// Pages 1 to 5, each with a weak pointer to the one before; the first and the third by the cover.
+/// Pages 1 to 5, each with a weak pointer to the previous one; covers lead to the first and the
+/// third.
 void write_book(nv::heap<>& heap) {
     auto root = had(heap.root<cover<old_page>>("book"));
     had(heap.atomic([&](nv::tx<>& tx) {
@@ -161,8 +162,8 @@ constexpr nv::mend_options mend_everything{.cut_pointers = true, .collect = true
 
 u64 state_at(u64 object) { return object - nv::header_bytes; }
 
-/// A chain of three, whose first has a count too many and whose last leads into nothing; two that
-/// hold each other and that nothing leads to; and one that lost its count.
+/// A chain of three objects, the first with a count that is too high, the last with a dangling
+/// pointer; two unreachable objects that refer to each other; and one that lost its count.
 void make_damaged(nv::heap<>& heap) {
     auto head = had(heap.root<link>("chain"));
     auto other = had(heap.root<link>("other"));
@@ -192,7 +193,7 @@ void make_damaged(nv::heap<>& heap) {
     write(state_at(lost), s.pack());
 }
 
-/// What the chain and the root of the other have in the end.
+/// The final contents of the chain and of the other root.
 void read_chain(nv::heap<>& heap) {
     auto head = had(heap.root<link>("chain"));
     had(heap.read([&](nv::tx<>&) {

@@ -1,6 +1,8 @@
-// targets/history.hpp: what the states of a map must be, epoch by epoch (the checkpoint judge).
+// targets/history.hpp: the expected states of a map, epoch by epoch (for the judge of
+// checkpointing).
 //
-// A crash brings back the state of the end of one completed epoch, no older than the one announced.
+// A crash must recover the state at the end of one completed epoch, not older than the announced
+// one.
 #pragma once
 
 #include "base/bits.hpp"
@@ -16,7 +18,7 @@ class history {
     using state = std::map<std::string, std::string>;
 
     state now;
-    /// Every key that was ever there.
+    /// All keys that ever existed.
     std::set<std::string> keys;
 
     void put(const std::string& key, std::string value) {
@@ -24,16 +26,16 @@ class history {
         now[key] = std::move(value);
     }
     void remove(const std::string& key) { now.erase(key); }
-    /// `now` is what epoch `e` ends with.
+    /// `now` is the state at the end of epoch `e`.
     void epoch_ended(u64 e) { ends_[e] = now; }
 
-    /// What must be found when epoch `e` was the last one to be completed.
+    /// The expected state if epoch `e` is the last completed one.
     [[nodiscard]] const state& at(u64 e) const {
         static const state nothing;
         const auto after = ends_.upper_bound(e);
         return after == ends_.begin() ? nothing : std::prev(after)->second;
     }
-    /// Goes on from there: later epochs never happened.
+    /// Continues from the end of epoch `e`: later epochs are forgotten.
     void recovered_to(u64 e) {
         now = at(e);
         ends_.erase(ends_.upper_bound(e), ends_.end());

@@ -5,9 +5,9 @@
 
 namespace hf::lab {
 
-// Keys by number. 0 .. 99 are brothers, 100 .. 199 lie behind each of them. Of strings there are
-// besides: 200 .. 299, each of which begins with the one before, so that the trie is one long way;
-// 300 .. 362, beside the first of these; and 363 .. 369, beside the eleventh.
+// Keys by number. 0 to 99 are siblings; 100 to 199 each extend one of them. Strings have more: 200
+// to 299, each of which extends the previous one, so that the trie is one long path; 300 to 362,
+// next to the first of these; and 363 to 369, next to the eleventh.
 struct hot_numbers {};
 struct hot_strings {};
 
@@ -33,7 +33,7 @@ using namespace eager_points;
 using hot_number_session = eager_session<hot<eager_discipline, integer_keys>, hot_numbers>;
 using hot_string_session = eager_session<hot<eager_discipline, byte_keys>, hot_strings>;
 
-// ------------------------------------------------------------------------------------- operations
+// -------------------------------------------------------------------------------------- operations
 
 template <class S>
 void hot_found(S& s, splitmix64&) {
@@ -50,7 +50,7 @@ void hot_insert_some(S& s, splitmix64& r) {
 }
 // ------------------------------------------------------------------------------------------ shapes
 
-/// A node of 32 among brothers has one too many behind them: its halves go into the parent.
+/// A node of 32 entries gets one too many: its halves go into the parent.
 template <class S>
 void hot_split(S& s, splitmix64& r) {
     s.insert(100 + r() % 30);
@@ -58,7 +58,7 @@ void hot_split(S& s, splitmix64& r) {
     s.insert(131);
     s.get(1);
 }
-/// The way's nodes are full up to the root: a split goes through all of them.
+/// The nodes of the path are full up to the root: a split goes through all of them.
 template <class S>
 void hot_long_way(S& s) {
     come<S, 200, 262>(s);
@@ -69,7 +69,7 @@ void hot_tower(S& s, splitmix64& r) {
     s.get(200 + r() % 60);
     s.remove(200 + r() % 60);
 }
-/// Below the first of a high root's entries a node is full: there is room for one between.
+/// A full node below the first entry of a high root: a new level fits between them.
 template <class S>
 void hot_full_below_high(S& s) {
     come<S, 200, 270>(s);
@@ -81,7 +81,7 @@ void hot_between(S& s, splitmix64& r) {
     s.remove(300 + r() % 30);
     s.get(331);
 }
-/// A batch splits a full node twice, makes pairs behind records, and adds to these.
+/// A batch splits a full node twice, turns records into pairs, and adds to these.
 template <class S>
 void hot_many_at_once(S& s, splitmix64& r) {
     const u64 behind = 100 + r() % 20;
@@ -108,10 +108,10 @@ void hot_after_opening(S& s, splitmix64& r) {
     s.upsert(101 + r() % 30);
 }
 
-// ---------------------------------------------------------------------------------- behind a kill
+// ------------------------------------------------------------------------------------ after a kill
 
-/// Whoever was killed was changing the root's word. Who takes over its lock has memory for a
-/// record, and none for a node: the lock is given back, and nothing has changed.
+/// The killed process was changing the root's word. The process that reclaims its lock has memory
+/// for a record, but not for a node: it must unlock without a change.
 template <class S>
 void two_and_a_page(S& s) {
     come<S, 0, 2>(s);
@@ -125,7 +125,7 @@ template <class S>
 void fail_to_insert(S& s) {
     s.upsert_or_fail(2);
     s.get(0);
-    s.audit();  // the sweep: what comes next needs memory
+    s.audit();  // sweeps: the next operations need memory
 }
 template <class S>
 eager_case<S> unswept_full(std::string_view name) {
@@ -139,9 +139,9 @@ eager_case<S> unswept_full(std::string_view name) {
             .work_first = fail_to_insert<S>};
 }
 
-// ---------------------------------------------------------------------------------------- threads
+// ----------------------------------------------------------------------------------------- threads
 
-/// Both want room in one full node, and in its parent.
+/// Both threads insert into the same full node, and into its parent.
 template <class S>
 void hot_split_together(S& s, unsigned thread, splitmix64& r) {
     for (unsigned i = 0; i < 3; ++i) {
@@ -150,8 +150,7 @@ void hot_split_together(S& s, unsigned thread, splitmix64& r) {
         s.upsert(32 + thread + 2 * i);
     }
 }
-/// One puts another root in the root's place, or a pair in a record's; below it the other brings
-/// batches.
+/// One thread replaces the root, or a record by a pair; the other inserts batches below it.
 template <class S>
 void hot_bring_below(S& s, unsigned thread, splitmix64& r) {
     for (u64 i = 0; i < 2; ++i) {
@@ -164,7 +163,7 @@ void hot_bring_below(S& s, unsigned thread, splitmix64& r) {
         }
     }
 }
-/// Small nodes come and go below one parent.
+/// Small nodes are created and removed below one parent.
 template <class S>
 void hot_come_and_go(S& s, unsigned thread, splitmix64& r) {
     for (unsigned i = 0; i < 3; ++i) {
@@ -176,13 +175,13 @@ void hot_come_and_go(S& s, unsigned thread, splitmix64& r) {
     }
 }
 
-/// The root is high. A node below it has room, and so has the one below that.
+/// The root is high. A node below it has room, and so has that node's child.
 template <class S>
 void hot_three_levels(S& s) {
     come<S, 200, 268>(s);
     for (const u64 k : {220, 221, 250, 251, 252}) s.remove(k);
 }
-/// One replaces the node in the middle; the other brings batches into the lowest one.
+/// One thread replaces the middle node; the other inserts batches into the lowest one.
 template <class S>
 void hot_bring_far_below(S& s, unsigned thread, splitmix64& r) {
     if (thread == 0) {
@@ -195,14 +194,14 @@ void hot_bring_far_below(S& s, unsigned thread, splitmix64& r) {
     }
 }
 
-/// A key stands alone in a high root, beside two nodes.
+/// A high root with one record and two nodes.
 template <class S>
 void hot_one_beside_nodes(S& s) {
     come<S, 0, 34>(s);
     s.insert(60);
 }
-/// One puts another root in the root's place, twice; the other brings a batch of one behind the key
-/// that stands alone there, and needs no lock but the new root's.
+/// One thread replaces the root twice; the other inserts a batch of one key next to the root's only
+/// record, and needs no lock but the new root's.
 template <class S>
 void hot_bring_below_new(S& s, unsigned thread, splitmix64&) {
     if (thread == 1) return s.insert_many({160});
@@ -316,7 +315,7 @@ const std::vector<eager_case<hot_string_session>>& hot_string_cases() {
                                              "a batch two levels below what another changes",
                                              hot_three_levels<session>, {p1, p2},
                                              hot_bring_far_below<session>));
-        cases.back().steps = 240;  // a copy of the node in the middle alone is a dozen flushes
+        cases.back().steps = 240;  // copying the middle node takes a dozen flushes
         cases.push_back({eager_case_name("hot", "bytes.", "tower_batch"),
                          "a batch's splits go up through full nodes to the root",
                          hot_long_way<session>,
@@ -327,7 +326,7 @@ const std::vector<eager_case<hot_string_session>>& hot_string_cases() {
     return all;
 }
 
-/// A batch's words say nothing of each other.
+/// The words of a batch do not depend on each other.
 const lint_rules& hot_rules_for(std::string_view name) {
     return name.find("batch") != name.npos ? eager_rules_for_groups() : eager_rules();
 }

@@ -1,5 +1,5 @@
-// targets/hot_cases.hpp: P-HOT under the crash lab (eager_session.hpp): every operation, every
-// change of its shape, an opening with its sweep, and threads.
+// targets/hot_cases.hpp: P-HOT under the crash lab (eager_session.hpp): every operation and
+// structure change, recovery with its sweep, and threads.
 #pragma once
 
 #include "crashlab/targets/target.hpp"

@@ -42,7 +42,7 @@ class opened_words {
     }
 
     [[nodiscard]] u64 now(unsigned i) const { return __atomic_load_n(word(i), __ATOMIC_ACQUIRE); }
-    /// Operation `number` stores it to one word, whole, and to one by halves.
+    /// Operation `number` stores its number to one word as a whole, and to another in halves.
     void run(u64 number) {
         begin_operation(number);
         want(up_->all().atomic([&](transaction& t) {
@@ -82,7 +82,7 @@ class opened_words {
     u64 offset_ = 0;
 };
 
-/// A word is what its last operation that returned has stored, or one that came later.
+/// Each word must have the value of its last operation that returned, or of a later one.
 class kept_words final : public survivor {
    public:
     explicit kept_words(promised all) : promised_(std::move(all)), open_(new opened_words) {}
@@ -137,7 +137,7 @@ class storing final : public target {
     u64 first_;
 };
 
-/// A line is noted with each store to it, so it may be written back twice.
+/// A line is recorded at each store to it, so it may be flushed twice.
 const lint_rules& in_place_rules() {
     static const lint_rules rules = [] {
         lint_rules r = project_rules();

@@ -1,5 +1,5 @@
-// targets/in_place_case.hpp: transactions that store in place at once: with the end of its epoch
-// what they stored is durable.
+// targets/in_place_case.hpp: transactions that store in place immediately: their stores are durable
+// at the end of their epoch.
 #pragma once
 
 #include "crashlab/targets/target.hpp"

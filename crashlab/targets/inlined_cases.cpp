@@ -1,13 +1,13 @@
-// Workloads on a tree whose leaves have small values in themselves: what a line's log must undo,
-// what takes a leaf to the external log, and values that become records and come back.
+// Workloads on a tree with inlined values: undo of the values by a line's log, changes that log the
+// leaf externally, and values that change between inlined and not.
 #include "crashlab/targets/tree.hpp"
 #include "index/masstree/inlined/log.hpp"
 
 namespace hf::lab {
 namespace {
 
-constexpr std::size_t small = 8;    // lies in the leaf
-constexpr std::size_t longer = 20;  // has a record
+constexpr std::size_t small = 8;    // inlined
+constexpr std::size_t longer = 20;  // in a record
 
 void load(tree_session& s, u64 count) {
     for (u64 i = 1; i <= count; ++i) s.put(key_of(10 * i), small);
@@ -16,7 +16,7 @@ void load(tree_session& s, u64 count) {
 std::string any_key(tree_session& s, u64 count) { return key_of((1 + s.random()() % count) * 10); }
 std::size_t any_size(tree_session& s) { return s.random()() % 3 == 0 ? longer : small; }
 
-/// One slot twice, then others, until two of a line have changed.
+/// Updates one slot twice, then others, until two slots of a line have changed.
 void update(tree_session& s) {
     const std::string twice = any_key(s, 8);
     s.put(twice, small);
@@ -98,7 +98,7 @@ void write_as_thread(tree_session& s, unsigned thread) {
         }
     }
 }
-/// The last one reads what the others write, and change the kinds of.
+/// The last thread reads keys while the others write them and change them between inlined and not.
 void write_or_read(tree_session& s, unsigned thread) {
     if (thread != 2) return write_as_thread(s, thread);
     splitmix64 random(s.random()());
@@ -157,7 +157,7 @@ const std::vector<tree_case>& inlined_cases() {
             c.prepare = [wraps](tree_session& s) {
                 load(s, 12);
                 if (!wraps)
-                    change(s);  // a leaf that is logged in its lines alone, one epoch before
+                    change(s);  // a leaf that was logged only in its lines, one epoch earlier
                 s.put(any_key(s, 12), small);
                 s.crash();
             };

@@ -16,13 +16,13 @@
 namespace hf::lab {
 namespace {
 
-/// Few enough sectors are unsure: each combination is a draw of its own.
+/// With so few sectors in flight, each combination is one draw.
 constexpr std::size_t few = 6;
 
 std::set<u64>* reached = nullptr;
 disk_story* told = nullptr;
 
-/// Counts the persist points that the machine comes by.
+/// Counts the persist points that the machine passes.
 class point_watch {
    public:
     explicit point_watch(std::set<u64>* into, disk_story* story = nullptr) {
@@ -45,13 +45,14 @@ class point_watch {
     persist_point_hook old_ = nullptr;
 };
 
-/// What the disks had taken in a draw: all combinations if these are few, chance otherwise.
+/// Decides for each write in flight whether it is durable in this draw: systematic for few writes,
+/// random otherwise.
 std::function<bool(std::size_t)> taken_in(u32 draw, std::size_t unsure, xoshiro256ss& random) {
     if (unsure <= few) return [draw](std::size_t i) { return (draw >> i & 1U) != 0; };
     return journal_machine::by_chance(random);
 }
 
-/// Asked again it gives the same answers, in whatever order.
+/// Remembers the answers, so that repeated calls return the same in any order.
 std::function<bool(std::size_t)> remembering(std::function<bool(std::size_t)> taken) {
     return
         [taken = std::move(taken), known = std::map<std::size_t, bool>()](std::size_t i) mutable {
@@ -60,12 +61,12 @@ std::function<bool(std::size_t)> remembering(std::function<bool(std::size_t)> ta
         };
 }
 
-/// A life of a machine, with the power cut at a call of its disks.
+/// A run of a machine that ends with a power cut at one of its disk calls.
 template <class Machine>
 struct life {
     std::unique_ptr<Machine> machine;
-    bool was_cut = false;              ///< while there was something to do
-    std::optional<std::string> wrong;  ///< whatever a power cut leaves
+    bool was_cut = false;              ///< the cut came before the work was done
+    std::optional<std::string> wrong;  ///< a violation
 };
 
 struct two_sessions {
@@ -80,7 +81,7 @@ struct two_sessions {
     }
 };
 
-/// The seed says who runs when, and whether the disks have room for every call.
+/// The seed determines the schedule, and whether the disks have space at each call.
 struct threads_on_fibers {
     using machine = journal_threads;
 
@@ -97,7 +98,7 @@ struct threads_on_fibers {
     }
 };
 
-/// All calls of a life, one after the other, until there is none left to cut.
+/// Cuts a run at each of its disk calls in turn.
 template <class Life>
 class journal_target final : public disk_target {
    public:

@@ -1,5 +1,5 @@
-// Workloads that steer into states which the others come to by chance or never: what the mutation
-// gate (docs/mutation.md) showed to be missing.
+// Workloads for states that the other workloads reach by chance or never. The mutation gate
+// (docs/mutation.md) showed that they were missing.
 #include "crashlab/runtime/file.hpp"
 #include "crashlab/targets/tree.hpp"
 #include "persist/ordered.hpp"
@@ -23,7 +23,7 @@ void crash_and_open(tree_session& s) {
 }
 std::string deep_key(u64 number) { return "shared00" + key_of(number); }
 
-// ------------------------------------------------------------------------------------ leaves
+// ------------------------------------------------------------------------------------------ leaves
 
 void use_spare_logs(tree_session& s) {
     update(s, 1, 5);
@@ -44,7 +44,7 @@ void change_full_leaf(tree_session& s) {
     s.touch(key_of(40));
     s.put(key_of(50), 8);
 }
-// The leaf's value logs alone belong to the failed epoch.
+// Only the leaf's value logs belong to the failed epoch.
 void recover_values_and_change(tree_session& s) {
     s.open();
     s.adopt(0);
@@ -63,7 +63,7 @@ void crash_with_values(tree_session& s, u64 keys) {
     s.put(key_of(40), 8);
     s.crash();
 }
-// The crash lies in the last epoch before the 16 bits come round, the session behind it.
+// The crash is in the last epoch before the 16-bit counter wraps; the next session is after it.
 void crash_before_wrap(tree_session& s) {
     load(s, 12);
     s.put(key_of(20), 8);
@@ -80,7 +80,7 @@ void wrap_and_remove(tree_session& s) {
     s.put(key_of(20), 8);
 }
 
-// ------------------------------------------------------------------------- nodes and layers
+// -------------------------------------------------------------------------------- nodes and layers
 
 void split_again(tree_session& s) {
     for (u64 i = 1; i <= 8; ++i) s.put(key_of(i * 10 + 3), 8);
@@ -110,7 +110,7 @@ void make_layer_over_old_record(tree_session& s) {
     s.put(deep_key(3), 8);
 }
 
-// ------------------------------------------------------------------------------------ alloc
+// ------------------------------------------------------------------------------------------- alloc
 
 void begin_with_removal_of_extent(tree_session& s) {
     s.remove(key_of(20));
@@ -140,8 +140,8 @@ void use_surplus(tree_session& s) {
     }
     update(s, 5, 8);
 }
-// The surplus is another thread's, more of it than is taken at a time. This one has a lane before
-// the other one comes, which would else leave its own behind; and has no blocks of the class yet.
+// The surplus is another thread's, and larger than one thread takes at a time. This thread gets its
+// lane first, so it cannot take over the other's lane, and has no blocks of the class yet.
 void leave_surplus_behind(tree_session& s) {
     s.put(key_of(5), 200);
     std::thread([&s] {
@@ -166,7 +166,7 @@ void take_surplus(tree_session& s) {
 }
 void leave_lists_behind(tree_session& s) {
     load(s, 4);
-    // A thread of its own has a lane of its own, which is idle when it ends.
+    // A new thread has a lane of its own, which is idle after the thread ends.
     std::thread([&s] {
         for (u64 i = 5; i <= 12; ++i) s.put(key_of(i * 10), 200);
         s.remove(key_of(50));
@@ -192,8 +192,8 @@ void crash_pass_and_crash(tree_session& s) {
     update(s, 1, 3);
 }
 
-// Two slabs of sixteen blocks and a third with a rest that was never used. The first one runs
-// empty; on their list its blocks lie between some of the second, and at the tail.
+// Two slabs of sixteen blocks each, and a third with blocks that were never used. The first one
+// becomes empty; in the free list its blocks are among those of the second, and at the tail.
 constexpr u64 large_block = 3900;
 void fill_slabs(tree_session& s) {
     for (u64 i = 1; i <= 33; ++i) s.put(key_of(i * 10), large_block);
@@ -204,7 +204,7 @@ void fill_slabs(tree_session& s) {
     }
     s.end_epoch();
 }
-// A group that this epoch has touched already, and lists that it has not.
+// One group that this epoch has already touched, and lists that it has not.
 void give_back_slabs(tree_session& s) {
     s.put(key_of(15), large_block);
     s.remove(key_of(15));
@@ -212,10 +212,10 @@ void give_back_slabs(tree_session& s) {
     s.give_back_slabs();
     s.put(key_of(25), 1900);
     s.end_epoch();
-    s.put(key_of(35), 1900);  // where the slab was
+    s.put(key_of(35), 1900);  // at the former place of the slab
     s.put(key_of(45), large_block);
     s.put(key_of(55), large_block);
-    s.remove(key_of(330));  // the third slab is empty but for what was never used of it
+    s.remove(key_of(330));  // of the third slab only the never used part is left
     s.end_epoch();
     s.give_back_slabs();
     s.end_epoch();
@@ -235,13 +235,13 @@ void give_back_slabs_again(tree_session& s) {
     s.end_epoch();
     s.put(key_of(45), 1900);
 }
-// Lists of a lane whose thread has ended, and what others share.
+// Lists of a lane whose thread has ended, and the shared ones.
 void leave_slabs_behind(tree_session& s) {
     s.put(key_of(5), 200);
     std::thread([&s] { fill_slabs(s); }).join();
 }
 
-// The rest of the third slab is one lane's, its free block another's.
+// One lane has the unused part of the third slab, another its free block.
 void give_back_rest(tree_session& s) {
     s.remove(key_of(330));
     s.end_epoch();
@@ -277,7 +277,7 @@ void stand_in(tree_session& s) {
     s.put(key_of(25), 550);
 }
 
-// ------------------------------------------------------------------------- region, checkpoint
+// ------------------------------------------------------------------------------ region, checkpoint
 
 void add_roots(tree_session& s) {
     s.add_root("a name of 23 bytes long");
@@ -286,7 +286,7 @@ void add_roots(tree_session& s) {
     s.end_epoch();
     s.add_root("nine byte");
 }
-// Larger than what grows in its place afterwards.
+// A file longer than the growth that replaces it afterwards.
 void break_growth(tree_session& s) {
     load(s, 4);
     s.crash_at("region G2: length and blocks durable before they are mapped",
@@ -309,7 +309,7 @@ void have_growth_refused(tree_session& s) {
     s.reserve(u64{17} << 20);
     s.put(key_of(35), 8);
 }
-// As a crash between the words of the record leaves it.
+// The state after a crash between two words of the record.
 void break_advance(tree_session& s, unsigned words) {
     load(s, 4);
     s.put(key_of(20), 8);
@@ -323,7 +323,7 @@ void break_advance(tree_session& s, unsigned words) {
     }
     s.crash();
 }
-// As a crash inside of an update leaves it, or a damaged medium: one copy alone is whole.
+// The state after a crash during an update, or on a damaged medium: only one copy is valid.
 void tear_superblock(tree_session& s) {
     load(s, 4);
     s.put(key_of(20), 8);
@@ -356,7 +356,7 @@ void fill_once_list(tree_session& s) {
     s.put(key_of(15), 8);
 }
 
-// One thread fills its list of lines over and over, another ends the epochs.
+// One thread repeatedly fills its list of dirty lines, another ends the epochs.
 void fill_or_end_epochs(tree_session& s, unsigned thread) {
     if (thread == 0) {
         for (u64 i = 0; i < 900; ++i) s.put_by(0, key_of(10 * (1 + i % 12)), 250);
@@ -368,7 +368,7 @@ void fill_or_end_epochs(tree_session& s, unsigned thread) {
     }
 }
 
-// What a large value's writer has written back, no other thread's fence completes.
+// A large value is written back by its writer; a fence of another thread does not complete that.
 void write_large_or_end_epochs(tree_session& s, unsigned thread) {
     for (u64 i = 0; i < 3; ++i) {
         if (thread == 0) {

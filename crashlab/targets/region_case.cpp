@@ -10,7 +10,7 @@
 namespace hf::lab {
 namespace {
 
-// Operations: odd numbers count the generation up, even ones grow by a segment.
+// Odd operations increment the generation, even ones grow the region by a segment.
 constexpr u64 refused_pages = 40;
 constexpr u64 grown_pages = 2;
 [[nodiscard]] bool grows(u64 number) { return number % 2 == 0; }
@@ -27,7 +27,7 @@ class opened_file {
         file_ = std::move(opened->file);
     }
 
-    /// As a session begins, before anything else: from here on the region is not clean.
+    /// As at the start of a session: from here on the region is not clean.
     void count_up(u64 number) {
         begin_operation(number);
         want(file_->update_super([](layout::superblock& s) {

@@ -1,5 +1,5 @@
-// targets/region_case.hpp: a region and nothing in it, whose process is killed: the next one works
-// on the header and the length that it finds, and no other room fences in between.
+// targets/region_case.hpp: an empty region whose process is killed: the next process works with the
+// header and the length that it finds, without a fence of any other part of the code in between.
 #pragma once
 
 #include "crashlab/targets/target.hpp"

@@ -1,5 +1,5 @@
-// Workloads that meet again what earlier epochs left behind: bytes in recycled blocks, logs that
-// nobody cleared, lines that recovery restored.
+// Workloads that meet leftovers of earlier epochs: bytes in recycled blocks, logs that were not
+// cleared, lines that recovery restored.
 #include "crashlab/targets/tree.hpp"
 #include "index/masstree/incll/leaf_log.hpp"
 
@@ -14,10 +14,10 @@ void load(tree_session& s, u64 count) {
     s.end_epoch();
 }
 
-// ------------------------------------------------------------------------------------- alloc
+// ------------------------------------------------------------------------------------------- alloc
 
-// One thing of each kind that a failed epoch can leave: a list joined to another, whose tail it
-// changes; a fresh slab; an extent released.
+// One leftover of each kind in a failed epoch: a list joined to another, whose tail changes; a new
+// slab; a freed extent.
 void fail_in_allocator(tree_session& s) {
     s.put(key_of(200), 66'000);
     load(s, 12);
@@ -30,7 +30,7 @@ void fail_in_allocator(tree_session& s) {
     s.remove(key_of(200));
     s.crash();
 }
-// With the failed set empty nobody restores anything again.
+// The failed set is empty: nothing is restored any more.
 void forget_failed_epoch(tree_session& s) {
     s.open();
     s.adopt(0);
@@ -39,7 +39,7 @@ void forget_failed_epoch(tree_session& s) {
     s.end_epoch();
 }
 
-// The pass makes an index of free runs, from which the failed epoch's slab is taken again.
+// The pass builds an index of free runs, from which the failed epoch's slab is allocated again.
 void take_fresh_slab_again(tree_session& s) {
     s.put(key_of(65), 120);
     s.crash();
@@ -51,9 +51,9 @@ void take_fresh_slab_again(tree_session& s) {
     s.put(key_of(75), 120);
 }
 
-// -------------------------------------------------------------------------------------- nodes
+// ------------------------------------------------------------------------------------------- nodes
 
-// The failed epoch's log in a spare slot is met again by the next recovery but one.
+// The failed epoch's log in a spare slot is seen again two recoveries later.
 void crash_beside_spare_log(tree_session& s) {
     load(s, 5);
     s.put(key_of(20), 8);
@@ -68,7 +68,7 @@ void change_and_forget_spare_log(tree_session& s) {
     s.put(key_of(40), 8);
 }
 
-/// The bytes of a record that lie where a leaf has its fields behind the version word.
+/// A record whose bytes, read as a leaf, are the fields after the version word.
 std::string bytes_of(const masstree_detail::durable_leaf& n) {
     static_assert(sizeof(masstree_detail::record) == sizeof(masstree_detail::node));
     std::string bytes(sizeof n - sizeof(masstree_detail::node), '\0');
@@ -77,7 +77,7 @@ std::string bytes_of(const masstree_detail::durable_leaf& n) {
     return bytes;
 }
 
-/// Taken for a leaf it has been changed in `epoch`, and everything that may be a log is one.
+/// Read as a leaf, the value looks changed in `epoch`, with a log wherever one is possible.
 std::string misleading_value(u64 epoch) {
     masstree_detail::durable_leaf n{};
     constexpr u64 somewhere = u64{1} << 20;
@@ -99,7 +99,7 @@ std::string misleading_value(u64 epoch) {
 
 constexpr u64 misleading_epoch = 5;
 
-// Blocks that held such values are free; the leaf is full.
+// Blocks with such values are free; the leaf is full.
 void have_misleading_blocks(tree_session& s) {
     for (const u64 i : {20, 21, 22}) {
         s.put_value(key_of(i * 10), misleading_value(misleading_epoch));
@@ -114,7 +114,7 @@ void split_into_recycled_blocks(tree_session& s) {
     require(s.machine().epochs().current_epoch() + 1 == misleading_epoch,
             "the workload's epochs have been miscounted");
     s.put(key_of(15), 8);
-    s.put(key_of(135), 8);  // the right leaf's second line has a value, too
+    s.put(key_of(135), 8);  // so the right leaf's second line has a value, too
     s.end_epoch();
     s.put(key_of(5), 8);
     s.put(key_of(20), 8);
@@ -122,7 +122,7 @@ void split_into_recycled_blocks(tree_session& s) {
     s.remove(key_of(140));
 }
 
-// The root, with several leaves below it, is a leaf again.
+// The tree shrinks from several leaves to a root leaf.
 void empty_tree(tree_session& s) {
     for (u64 i = 1; i <= 40; ++i) s.remove(key_of(i * 10));
     s.put(key_of(15), 8);
@@ -132,7 +132,7 @@ void empty_tree(tree_session& s) {
     s.remove(key_of(15));
 }
 
-// ---------------------------------------------------------------------------------- checkpoint
+// -------------------------------------------------------------------------------------- checkpoint
 
 // Two threads, so two segments of the external log.
 void crash_with_two_logs(tree_session& s) {
@@ -144,7 +144,7 @@ void crash_with_two_logs(tree_session& s) {
     std::thread([&] { split(400); }).join();
     s.crash();
 }
-// Threads that recovery starts are fibers, as it is one itself.
+// Recovery's helper threads are fibers, as recovery itself runs in one.
 void recover_with_helper(tree_session& s, unsigned thread) {
     if (thread != 0) return;
     s.open(2);

@@ -7,7 +7,7 @@
 namespace hf::lab {
 namespace {
 
-/// Values whose blocks nothing else in the region has: the first record makes a slab of two pages.
+/// Values whose blocks no other structure uses: the first record creates a slab of two pages.
 struct long_values {};
 
 }  // namespace
@@ -26,15 +26,15 @@ struct small_shape {
 };
 using session = eager_session<clht<eager_discipline, byte_keys, small_shape>, long_values>;
 
-// S4: a run's word that was 0 in the caches alone comes back with the power cut, and says again
-// that pages are its own. That does harm where the page is free, and pages behind it were given
-// away by words in other lines: what they hold is then the old run's.
+// S4: a run's word was set to 0 only in the cache. After a power failure the old word is back, and
+// claims the run's pages again. That is harmful if the page is free and the pages after it were
+// allocated by words in other lines: their contents are then taken for the old run's.
 //
 //   pages      ... | before | it                         | ...
 //   first          | free   | freed, killed before its flush
 //   then           | covering, freed  | a slab |           both durably
 //
-// The page words of a line are of eight pages.
+// A line has the words of eight pages.
 constexpr u64 before = 64;
 constexpr u64 it = 128;
 constexpr u64 covering = before + 9;
@@ -47,7 +47,7 @@ void give_back(session& s, u64 offset) {
     session::operation op(s.space());
     op.cancel(offset);
 }
-u64 to_be_freed = 0;  ///< of the case that is running
+u64 to_be_freed = 0;  ///< of the running case
 void have_a_run(session& s) {
     const u64 front = take_pages(s, before);
     to_be_freed = take_pages(s, it);
@@ -56,9 +56,9 @@ void have_a_run(session& s) {
 }
 void free_the_run(session& s, splitmix64&) { give_back(s, to_be_freed); }
 
-/// Single pages that are free among others are given away, to a block each.
+/// Allocates the single free pages between others, one block each.
 std::vector<u64> plug_gaps(session& s) {
-    constexpr u32 smallest = 512;  // smaller ones have slabs already
+    constexpr u32 smallest = 512;  // smaller classes have slabs already
     std::vector<u64> plugs;
     session::operation op(s.space());
     for (u32 c = 0; c < block_classes; ++c) {

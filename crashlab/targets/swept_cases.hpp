@@ -1,5 +1,5 @@
-// targets/swept_cases.hpp: what the swept heap owes to a process that goes on behind a killed one,
-// and no index comes to by itself (eager_session.hpp).
+// targets/swept_cases.hpp: guarantees of the swept heap to a process that continues after a killed
+// one, in cases that no index reaches (eager_session.hpp).
 #pragma once
 
 #include "crashlab/targets/target.hpp"
@@ -7,7 +7,7 @@
 namespace hf::lab {
 
 [[nodiscard]] const std::vector<target_description>& swept_cases();
-/// What it owes to other threads (swept_thread_cases.cpp).
+/// Its guarantees to other threads (swept_thread_cases.cpp).
 [[nodiscard]] const std::vector<target_description>& swept_thread_cases();
 
 }  // namespace hf::lab

@@ -1,8 +1,9 @@
-// What one thread leaves to another in a swept heap: fences are a thread's own, so what the other
-// relies on must be durable before it is told.
+// Memory that one thread passes to another in a swept heap. A fence covers only the stores of its
+// own thread, so everything that the other thread relies on must be durable before the memory is
+// passed.
 //
-// A structure of a few cells, each in a line of its own, which refer to blocks or extents. The
-// first word of what a cell refers to is the number of the operation that put it there.
+// The structure has a few cells, each in its own line, which refer to blocks or extents. The first
+// word of such a block is the number of the operation that stored the reference.
 #include "alloc/swept/audit_view.hpp"
 #include "crashlab/runtime/file.hpp"
 #include "crashlab/targets/eager_cases.hpp"
@@ -22,13 +23,13 @@ namespace {
 
 constexpr unsigned cells = 4;
 constexpr u64 all_bytes = cells * line_size;
-constexpr u64 small = 1024;  ///< of a class that nothing else is of
+constexpr u64 small = 1024;  ///< a size class that nothing else uses
 constexpr u64 page_bytes = layout::page_size;
 
-/// What operations do, by number.
+/// An operation, by number.
 struct plan {
     unsigned cell;
-    bool puts;  ///< or it empties the cell
+    bool puts;  ///< false: it empties the cell
 };
 
 class cell_session final : public traced {
@@ -61,14 +62,14 @@ class cell_session final : public traced {
         for (unsigned i = 0; i < cells; ++i) t.visit(now(i), leaf);
     }
 
-    // --- what a thread does; `mine`: its number ---
+    // --- actions of a thread; `mine`: its number ---
     [[nodiscard]] u64 take(unsigned mine, u64 bytes) {
         return eager_must(space_->heap().allocate(caches_[mine], bytes));
     }
     void give_back(unsigned mine, u64 offset) { space_->heap().free(caches_[mine], offset); }
-    /// What it has left goes to the others.
+    /// Passes the thread's free memory on to the others.
     void end_thread(unsigned mine) { space_->heap().give_up(caches_[mine]); }
-    /// Puts memory of its own into a cell.
+    /// Stores a reference to the thread's own memory in a cell.
     void put(unsigned cell, u64 offset) {
         const u64 number = begin({cell, true});
         auto* const value = space_->file().at<std::atomic<u64>>(offset);
@@ -77,7 +78,7 @@ class cell_session final : public traced {
         refer(cell, offset);
         end_operation(number);
     }
-    /// The thread dies behind the store that empties a cell.
+    /// The thread is killed after the store that empties a cell.
     void die_emptying(unsigned cell) {
         begin({cell, false});
         at(cell)->store(0, std::memory_order_release);
@@ -87,7 +88,7 @@ class cell_session final : public traced {
     [[nodiscard]] bool is_swept() const { return !space_->heap().is_tracing(); }
     [[nodiscard]] u64 now(unsigned cell) const { return at(cell)->load(std::memory_order_acquire); }
 
-    // --- what came back ---
+    // --- judging the recovered state ---
     void judge(const promised& all, unsigned cell) const {
         u64 last = 0;
         for (const auto& [number, told] : all.operations) {
@@ -123,7 +124,7 @@ class cell_session final : public traced {
         if (!report.ok()) throw violation("the audit says: " + report.to_string());
     }
 
-    /// The cases': pages that are to be covered, and what thread 0 tells thread 1.
+    /// For the cases: pages that will be covered, and a value that thread 0 passes to thread 1.
     u64 front = 0;
     u64 covered = 0;
     std::atomic<bool> is_told{false};
@@ -133,14 +134,16 @@ class cell_session final : public traced {
 
     [[nodiscard]] result<void> find_cells(eager_space& s) {
         constexpr index_root mine{"open the cells", 1, 1};
-        auto found = find_or_found(s, "cells", mine, [this](eager_space& space) -> result<u64> {
-            auto offset = space.heap().allocate(caches_[0], all_bytes);
-            if (!offset) return offset;
-            auto* const first = space.file().at<std::atomic<u64>>(*offset);
-            for (u64 i = 0; i < all_bytes / 8; ++i) first[i].store(0, std::memory_order_release);
-            space.file().med().persist(first, all_bytes);
-            return offset;
-        });
+        auto found =
+            find_or_create_root(s, "cells", mine, [this](eager_space& space) -> result<u64> {
+                auto offset = space.heap().allocate(caches_[0], all_bytes);
+                if (!offset) return offset;
+                auto* const first = space.file().at<std::atomic<u64>>(*offset);
+                for (u64 i = 0; i < all_bytes / 8; ++i)
+                    first[i].store(0, std::memory_order_release);
+                space.file().med().persist(first, all_bytes);
+                return offset;
+            });
         if (!found) return tl::unexpected(found.error());
         offset_ = *found;
         s.add_structure(*this);
@@ -205,7 +208,7 @@ struct cell_case {
     std::string_view name;
     std::string_view what;
     void (*prepare)(cell_session&);
-    /// prepare() ends with a crash: opens the region again.
+    /// prepare() ends with a crash; opens the region again.
     void (*open)(cell_session&);
     void (*thread_0)(cell_session&);
     void (*thread_1)(cell_session&);
@@ -247,8 +250,8 @@ class cell_target final : public target {
 
 // ------------------------------------------------------------------------------------------- cases
 
-// Pages that are free again, while their word of before comes back with a crash. It does harm where
-// the page is free, and pages behind it were given away by words in other lines (of eight pages):
+// Freed pages whose old word comes back with a crash. That is harmful if the page is free and the
+// pages after it were allocated by words in other lines (of eight pages each):
 //
 //   pages     | front | covered             | ...
 //   thread 0  | free  | freed               |
@@ -271,7 +274,7 @@ void cover_the_run(cell_session& s) {
     require(cover == s.front, "the covering run does not begin in front of the freed one");
     const u64 behind = cover + covering_pages * page_bytes;
     u64 value = s.take(1, 2 * page_bytes);
-    // Whatever is free elsewhere is taken first, and is nobody's.
+    // Other free runs are allocated first, and stay unused.
     for (unsigned n = 0; value != behind; ++n) {
         require(n < 64, "no value comes to lie behind the covering run");
         value = s.take(1, 2 * page_bytes);
@@ -286,10 +289,10 @@ void leave_a_slab(cell_session& s) {
 }
 void put_a_block(cell_session& s) { s.put(0, s.take(1, small)); }
 
-// What a killed process had unlinked, in the caches alone, is free behind the sweep.
+// Memory that a killed process unlinked only in the cache is free after the sweep.
 void fill_two_cells(cell_session& s) {
     s.put(0, s.take(0, small));
-    s.put(1, s.take(0, small));  // of the same slab, which is not empty without the other
+    s.put(1, s.take(0, small));  // in the same slab, which so does not become empty
     s.covered = s.now(0);
 }
 void open_behind_a_kill(cell_session& s) {
@@ -350,8 +353,9 @@ const std::vector<cell_case>& cases() {
 const lint_rules& cell_rules() {
     static const lint_rules rules = [] {
         lint_rules r = eager_rules();
-        r.silent.push_back(rule::flush_of_clean_line);  // behind a kill nobody knows what is clean
-        r.silent.push_back(rule::released_early);       // of locks that have nothing to do with it
+        // after a kill no thread knows which lines are clean
+        r.silent.push_back(rule::flush_of_clean_line);
+        r.silent.push_back(rule::released_early);  // reported for unrelated locks
         return r;
     }();
     return rules;

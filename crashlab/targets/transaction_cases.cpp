@@ -23,23 +23,23 @@ T want(tl::expected<T, error> r) {
 
 constexpr unsigned slots = 5;
 constexpr u64 most_listed = 96;
-// Words of one ledger: how many are listed, the list, and a line for each slot.
+// Words of a ledger: the length of the list, the list, and a line for each slot.
 constexpr u64 list_at = 8;
 constexpr u64 slots_at = list_at + most_listed;
 constexpr u64 ledger_words = slots_at + 8 * slots;
 constexpr u64 all_words = 2 * ledger_words;
-/// Numbers from here on are of transactions before the trace.
+/// Transactions before the trace have numbers from here on.
 constexpr u64 before_trace = 1'000'000;
 
 struct slot_value {
-    u64 size = 0;  ///< 0: it has no block
+    u64 size = 0;  ///< 0: no block
     u64 tag = 0;   ///< the first and last word of the block
 };
 using ledger_state = std::array<slot_value, slots>;
 
 enum class ending : u8 { commits, aborts };
 
-/// What the transaction of a number does to what it finds.
+/// A transaction's actions, derived from its number.
 struct plan_of_number {
     unsigned put;
     unsigned read;
@@ -69,7 +69,7 @@ struct plan_of_number {
 struct setting {
     engine_kind engine = engine_kind::redo;
     unsigned threads = 1;
-    bool shared = false;  ///< one ledger for all threads
+    bool shared = false;  ///< all threads use one ledger
     detail::isolation kept = detail::isolation::threads;
     u64 max_size = u64{60} << 20;
     u64 bytes = u64{2} << 20;
@@ -103,7 +103,7 @@ class transaction_session {
 
     void run(unsigned thread, u64 number);
     void run_before(unsigned thread, u64 number) { transact(thread, before_trace + number); }
-    /// Which transactions have committed?
+    /// Determines which transactions have committed.
     void adopt(const promised& all);
     void check(unsigned ledger, unsigned slot) const;
     void inspect() const;

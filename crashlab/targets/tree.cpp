@@ -27,7 +27,7 @@ std::string show(const std::optional<std::string>& value) {
                  : "nothing";
 }
 
-/// Of a fresh value. A torn one has another.
+/// The number in a fresh value. A torn value has another.
 u64 number_of(const std::string& value) {
     const u64 end = value.find('.');
     return value.empty() || value[0] != 'v' || end == std::string::npos
@@ -120,7 +120,7 @@ std::string tree_session::describe_operation(u64 number) const {
     return number < told_.size() ? told_[number] : "operation " + std::to_string(number);
 }
 
-// Epoch by epoch: no two threads changed the same key, and a thread's epochs never go back.
+// Epoch by epoch: no two threads changed the same key, and the epochs of a thread never decrease.
 void tree_session::learn_changes() {
     u64 last = 0;
     for (const auto& of_thread : changes_) {
@@ -245,8 +245,8 @@ std::optional<std::string> tree_session::get(const std::string& key) {
 }
 
 void tree_session::adopt(u64 announced) {
-    // A crashed epoch counts as over, but what it did is undone. The opening may have ended some of
-    // its own.
+    // A crashed epoch has a number, but its changes are undone. open() may have ended epochs of its
+    // own.
     const auto interrupted = machine_->epochs().interrupted_epoch();
     const u64 begun = epoch_area_of(machine_->file().super()).first_epoch_of_session;
     const u64 end = interrupted.value_or(begun) - 1;
@@ -278,7 +278,7 @@ void tree_session::compare(const std::string& key) {
     }
 }
 
-// A root is there, whole, or not.
+// Each root is complete or absent.
 void tree_session::inspect_roots() {
     for (const layout::root& r : machine_->file().header().roots) {
         if (r.value.load() == 0) continue;

@@ -1,8 +1,8 @@
 // targets/tree.hpp: workloads on a whole engine (region, epochs, heap, Masstree), and their judge.
 //
-// Recovery is engine::open() on the lab's file, unchanged. The questions are gets, one a key;
-// inspect() is the audit of heap and tree and a comparison of all records; work_on() changes, ends
-// an epoch, changes again.
+// Recovery is an unmodified engine::open() on the lab's file. Each question is the get of a key;
+// inspect() audits heap and tree and compares all records; work_on() changes records, ends an
+// epoch, and changes more.
 #pragma once
 
 #include <holdfast/crashlab/key_history.hpp>
@@ -20,68 +20,68 @@
 
 namespace hf::lab {
 
-/// An engine and what it must hold. Errors of the engine are violations.
+/// An engine and its expected contents. Errors of the engine are violations.
 class tree_session {
    public:
     tree_session(engine_options options, u64 seed, std::string path)
         : options_(options), path_(std::move(path)), random_(seed) {}
 
-    /// `recovery_threads` apply the external log.
+    /// The external log is applied by `recovery_threads` threads.
     void open(unsigned recovery_threads = 1);
     void crash();
     void close();
 
-    /// A value larger than any block gets an extent of its own.
+    /// A value larger than any block gets its own extent.
     void put(const std::string& key, std::size_t value_size);
     void put(const std::string& key) { put(key, 8 + random_() % 24); }
     void put_value(const std::string& key, std::string value);
     void remove(const std::string& key);
-    /// Room for so many bytes is taken, and given back.
+    /// Reserves this number of bytes, and releases them.
     void reserve(std::size_t bytes);
-    /// False: there was none.
+    /// False: no memory.
     bool try_to_reserve(std::size_t bytes);
-    /// Reserves every page for as long as the session lasts; durably they are free.
+    /// Reserves all pages until the session ends; durably they stay free.
     void hold_all_pages();
     void let_larger_stand_in() { machine_->memory().let_larger_stand_in(); }
-    /// Slabs that have run empty become pages; there must be some.
+    /// Turns empty slabs into pages; there must be some.
     void give_back_slabs();
     void touch(const std::string& key);
     void end_epoch();
     void run_pass();
-    // By the threads of a target, each writing keys of its own; the model learns of it at the
-    // crash. They are operations of the trace.
+    // Called by a target's threads, each of which writes its own keys; the model is updated at the
+    // crash. These are operations of the trace.
     void put_by(unsigned thread, const std::string& key, std::size_t value_size = 8);
     void remove_by(unsigned thread, const std::string& key);
-    /// What it reads is judged: it must have been there at some moment of the operation.
+    /// The value that it reads must have been valid at some moment of the operation.
     void get_by(const std::string& key);
     void judge_reads(const promised& all) const { operations_.judge_reads(all); }
     [[nodiscard]] std::string describe_operation(u64 number) const;
     void end_epoch_by_thread() { machine_->epochs().end_epoch(); }
 
-    /// An entry of the root directory besides the tree's.
+    /// Adds an entry to the root directory.
     void add_root(const std::string& name);
-    /// Begins `work` and crashes when it comes to the persist point.
+    /// Runs `work` and crashes at the persist point.
     void crash_at(std::string_view point, const std::function<void(tree_session&)>& work);
 
     [[nodiscard]] std::optional<std::string> get(const std::string& key);
     [[nodiscard]] engine<incll_discipline>& machine() { return *machine_; }
     [[nodiscard]] history& model() { return model_; }
     [[nodiscard]] splitmix64& random() { return random_; }
-    /// A value that nobody else writes.
+    /// A value that no other operation writes.
     [[nodiscard]] std::string fresh_value(std::size_t size);
 
-    /// The region is one of a program that does not count its records.
+    /// Makes the region look as if a program had written it that does not count records.
     void forget_count();
-    /// After an opening on an image: which epoch is it the end of? Throws when it is too old.
+    /// After recovery of an image: determines the epoch it is the end of. Throws if it is too old.
     void adopt(u64 announced);
-    /// Every root that had been published is there.
+    /// Requires all published roots.
     void find_roots(const promised& all) const;
     void compare(const std::string& key);
     void inspect();
     void forget_dirty_lines();
     [[nodiscard]] const engine_options& options() const { return options_; }
     [[nodiscard]] tree_session next_session() const;
-    /// Told of every epoch that is durable; may be null.
+    /// Called for each announced epoch; may be null.
     void (*on_announced)(u64 epoch) = nullptr;
 
    private:
@@ -91,7 +91,7 @@ class tree_session {
         std::optional<std::string> value;
     };
 
-    /// Both return their epoch.
+    /// Both return the epoch they ran in.
     u64 store(const std::string& key, const std::string& value);
     u64 erase(const std::string& key);
     void inspect_roots();
@@ -104,26 +104,26 @@ class tree_session {
     history model_;
     /// Operations of threads have lower numbers.
     static constexpr u64 first_root_operation = u64{1} << 32;
-    std::map<std::string, u64> roots_;  ///< and the operations that published them
+    std::map<std::string, u64> roots_;  ///< with the operations that published them
     u64 values_ = 0;
     u64 came_back_to_ = 0;
     std::array<std::vector<change>, max_threads> changes_;
     key_history operations_;
-    std::vector<std::string> told_;  ///< of each operation, what it does
+    std::vector<std::string> told_;  ///< description of each operation
 };
 
 struct tree_case {
     std::string_view name;
     std::string_view room;
     std::string_view what;
-    /// Before the trace; the session is open unless `opens_in_run`.
+    /// Runs before the trace; the session is open unless `opens_in_run`.
     std::function<void(tree_session&)> prepare;
     std::function<void(tree_session&)> run;
     std::vector<std::string_view> points;
     u64 first_epoch = 1;
     bool opens_in_run = false;
     u64 initial_size = u64{16} << 20;
-    /// Threads that run behind `run`, on fibers.
+    /// Threads that run after `run`, as fibers.
     unsigned threads = 1;
     std::function<void(tree_session&, unsigned)> run_thread = {};
     u64 max_size = u64{60} << 20;
@@ -137,7 +137,7 @@ struct tree_case {
 [[nodiscard]] engine_options options_of(const tree_case& c);
 [[nodiscard]] std::unique_ptr<target> make_tree_target(const tree_case& c, u64 seed);
 
-/// "k" and a number, so many that their slices differ in the first eight bytes.
+/// "k" and a number with enough digits that the slices differ in their first eight bytes.
 [[nodiscard]] std::string key_of(u64 number);
 
 }  // namespace hf::lab

@@ -1,10 +1,10 @@
-// The workloads on a tree: one for each operation and structure change, and for what lies below.
+// Workloads on a tree: one for each operation and structure change, and for the rooms below it.
 #include "crashlab/targets/tree.hpp"
 
 namespace hf::lab {
 namespace {
 
-// Numbers with gaps, so that inserts fall between.
+// Keys with gaps between them for later inserts.
 void load(tree_session& s, u64 count, u64 step = 10) {
     for (u64 i = 1; i <= count; ++i) s.put(key_of(i * step), 8);
     s.end_epoch();
@@ -14,7 +14,7 @@ std::string any_key(tree_session& s, u64 count, u64 step = 10) {
     return key_of((1 + s.random()() % count) * step);
 }
 
-// Keys that share their first slice, so that they go into a layer below it.
+// Keys with a common first slice, so that they are in a layer below it.
 std::string deep_key(u64 number) { return "shared00" + key_of(number); }
 
 void insert_into_leaf(tree_session& s) {
@@ -92,7 +92,7 @@ void write_large_values(tree_session& s) {
     s.put(key_of(25), 66'000);
 }
 void fill_log(tree_session& s) {
-    // Spread over many leaves, each of which needs the external log.
+    // In many leaves, each of which needs the external log.
     for (u64 i = 0; i < 6; ++i) {
         s.remove(key_of(10 * (1 + 14 * i)));
         s.put(key_of(10 * (1 + 14 * i) + 5), 8);
@@ -111,7 +111,7 @@ void crash_repeatedly(tree_session& s, u64 times) {
     for (u64 i = 0; i < times; ++i) {
         s.put(any_key(s, 12));
         s.remove(any_key(s, 12));
-        // A crash that loses nothing but the epoch: all that was written is there, and is undone.
+        // A crash that loses only the epoch: all stores are durable, and are undone.
         s.crash();
         s.open();
         s.adopt(0);
@@ -129,7 +129,7 @@ void open_and_touch(tree_session& s) {
     s.put(any_key(s, 12));
 }
 
-// Threads, each with the keys whose number is its own modulo four.
+// Each thread has the keys whose number is its own modulo four.
 void write_as_thread(tree_session& s, unsigned thread) {
     splitmix64 random(s.random()());
     for (u64 i = 0; i < 5; ++i) {
@@ -141,7 +141,7 @@ void write_as_thread(tree_session& s, unsigned thread) {
         }
     }
 }
-// The last one reads what the others write, in a leaf that moves and splits meanwhile.
+// The last thread reads keys that the others write, in a leaf whose records move and which splits.
 void write_or_read(tree_session& s, unsigned thread) {
     if (thread != 2) return write_as_thread(s, thread);
     splitmix64 random(s.random()());

@@ -8,8 +8,8 @@
 namespace hf::lab {
 namespace {
 
-// A made-up room. Version 1 has a number in each of a few lines, version 2 twice the number behind
-// it, version 3 the sum of both behind that.
+// A made-up room. Version 1 has a number in each of a few lines; version 2 adds its double after
+// it; version 3 adds the sum of both.
 constexpr unsigned lines = 3;
 constexpr layout::room_format version_1[] = {{"counter", 1}};
 constexpr layout::room_format version_3[] = {{"counter", 3}};

@@ -110,7 +110,7 @@ void recorder::note_loads(u64 at, u64 size, u64 pc, bool acquires) {
     commit();
     unsure_.each_in(at, size, [&](u64 where, u64 bytes, u32 store) {
         if (events_[store].thread == running_fiber) return;
-        // The first of each kind: who looks again with acquire order means it now.
+        // The first of each kind: a repeated load with acquire order is meant to be used.
         const u64 who = (store * u64{max_threads} + running_fiber) * 2 + (acquires ? 1 : 0);
         if (!told_.insert(who).second) return;
         event e;
@@ -181,7 +181,7 @@ void recorder::add(event_kind kind, u64 where, u64 value, u64 pc) {
 }
 
 void recorder::mark(event_kind kind, u64 value, u64 where) {
-    // Of a system call the place would be the lab's own.
+    // For a system call the place would be in the lab itself.
     add(kind, where, value, 0);
 }
 

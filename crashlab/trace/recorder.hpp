@@ -1,16 +1,16 @@
-// trace/recorder.hpp: writes the events of a workload down.
+// trace/recorder.hpp: records the events of a workload.
 //
-// Two independent sources. Stores come from the compiler's instrumentation (runtime/), flushes,
-// fences, streaming copies, notes and announcements from the persist layer's hooks
-// (persist/trace.hpp). A line that the first source saw written and the second never heard of is a
+// Two independent sources. Stores come from the compiler's instrumentation (runtime/); flushes,
+// fences, streaming copies, entries in dirty lists and announcements come from the persist layer's
+// hooks (persist/trace.hpp). A stored line that the second source never reports is a
 // finding of the lint (lint/).
 //
-// Loads are noted when somebody asks for them (loads::dirty), and then only those of bytes that
-// another thread stored and nobody has made sure: the first one of each thread and store.
+// Loads are recorded on request (loads::dirty), and then only those of another thread's store that
+// is not durable: the first one for each thread and store.
 //
-// A store is told before it is executed and without its value; it is read from memory at the next
-// event. Nothing else can have changed it: all threads are fibers, and a fiber is switched only
-// inside of a hook.
+// A store is reported before it is executed and without its value, which is read from memory at the
+// next event. Nothing else can have changed it: all threads are fibers, and a fiber is switched
+// only inside of a hook.
 #pragma once
 
 #include "crashlab/runtime/observer.hpp"
@@ -29,18 +29,18 @@ namespace hf::lab {
 /// Which loads become events.
 enum class loads : u8 {
     none,
-    dirty,  ///< of what another thread stored and is not sure; locks taken and given back, too
+    dirty,  ///< of another thread's store that is not durable; also locks acquired and released
 };
 
-/// Points get their numbers in the order in which they are first met.
+/// Points are numbered in the order in which they are first reached.
 [[nodiscard]] u64 number_of_point(const char* name);
 
 class recorder final : public observer, public trace_sink {
    public:
     /// Watches [base, base + size) from now on.
     void start(const std::byte* base, u64 size, loads which = loads::none);
-    /// As start(), but somebody else watches and passes on what is written; `touch` tells him of
-    /// what the recorder writes itself.
+    /// As start(), but another observer watches and passes on writes; `touch` notifies it of the
+    /// recorder's own writes.
     void start_behind(const std::byte* base, std::function<void(u64 at, u64 size)> touch);
     void stop();
     [[nodiscard]] bool running() const noexcept { return running_; }
@@ -52,7 +52,7 @@ class recorder final : public observer, public trace_sink {
 
     void mark(event_kind kind, u64 value, u64 where = 0);
     void point(const char* name);
-    /// Begins, or ends with a result.
+    /// An operation begins, or ends with a result.
     void operation(event_kind kind, u64 number, u64 result);
     /// A write by a system call.
     void file_write(u64 at, const std::byte* from, u64 size);

@@ -1,11 +1,11 @@
-// trace/unsure_stores.hpp: whose store each byte has been given last, as long as it is not sure.
+// trace/unsure_stores.hpp: for each byte, the last store to it that is not durable.
 //
 // Purpose. A load is worth an event only if it reads what another thread stored and a crash could
-// still take away (lint/dirty_reads.hpp). This decides it at once: a line is known here while
-// something in it is unsure, so a load of any other line costs one look-up.
+// still lose (lint/dirty_reads.hpp). A line is in this table while something in it is not durable,
+// so a load of any other line costs one look-up.
 //
-// A store is sure when its line was flushed behind it (or it was streamed) and the thread that did
-// so has passed a fence; a file write, when the file was synced. That is the floor of the model
+// A store is durable when its line was flushed after it (or it was streamed) and the thread that
+// did so has passed a fence; a file write, when the file was synced. This is the floor of the model
 // (model/line.hpp), for the newest store to each byte.
 #pragma once
 
@@ -20,11 +20,11 @@ namespace hf::lab {
 
 class unsure_stores {
    public:
-    /// The event with this number, in their order.
+    /// Processes the event with this number, in order.
     void take(const event& e, u32 number);
 
-    /// f(where, size, number of the store) for each stretch of [at, at + size) that one unsure
-    /// store wrote.
+    /// Calls f(where, size, number of the store) for each part of [at, at + size) that one
+    /// non-durable store wrote.
     template <class F>
     void each_in(u64 at, u64 size, F&& f) const {
         for (const u64 end = at + size; at < end;) {
@@ -36,7 +36,7 @@ class unsure_stores {
     }
 
    private:
-    /// Of each byte, its newest store's number plus one; 0: it is sure.
+    /// For each byte, its newest store's number plus one; 0: it is durable.
     using bytes = std::array<u32, line_size>;
     struct capture {
         u64 line;

@@ -1,14 +1,14 @@
-// hash_map.hpp: a hash map from byte strings to byte strings that survives crashes, made with
-// holdfast/checkpoint.hpp alone.
+// hash_map.hpp: a hash map from byte strings to byte strings that survives crashes, using only
+// holdfast/checkpoint.hpp.
 //
 //   root    | table | next table | moved | count |      logged words
 //   table   | buckets | entry*, logged | entry*, logged | ...
 //   entry   | next, logged | hash | sizes | key | value |
 //
-// Entries never change but for `next`: a new value is a new entry in the old one's place. When
-// there are as many entries as buckets, a table of twice the size is made, and each change moves
-// two buckets there: so no operation is long, and an epoch can always end soon. Until all have
-// moved, the buckets below `moved` are those of the next table.
+// Entries are immutable except for `next`: a new value is a new entry that replaces the old one.
+// When there are as many entries as buckets, a table of twice the size is allocated, and each
+// change moves two buckets to it. So every operation is short, and an epoch can end at any time.
+// Until all buckets are moved, those below `moved` are in the next table.
 #pragma once
 
 #include <holdfast/checkpoint.hpp>
@@ -26,7 +26,7 @@ namespace example {
 
 class hash_map {
    public:
-    /// The map in the file's root: empty in a new file.
+    /// Opens the map in the file's root: empty in a new file.
     explicit hash_map(hf::checkpointed& file) : file_(file), root_(*file.root<anchor>()) {}
 
     [[nodiscard]] std::optional<std::string> get(std::string_view key) {
@@ -41,7 +41,7 @@ class hash_map {
         return std::string(found->value());
     }
 
-    /// The ticket tells when it is durable. errc::no_space: nothing has changed.
+    /// The ticket can be waited on for durability. errc::no_space: nothing has changed.
     hf::result<hf::ticket> put(std::string_view key, std::string_view value) {
         const std::lock_guard lock(mutex_);
         hf::checkpointed::operation op(file_);
@@ -61,7 +61,7 @@ class hash_map {
         return op.written_in();
     }
 
-    /// False: it was not there.
+    /// False: the key was not there.
     bool remove(std::string_view key) {
         const std::lock_guard lock(mutex_);
         hf::checkpointed::operation op(file_);
@@ -83,7 +83,8 @@ class hash_map {
         return root_.count.get(op);
     }
 
-    /// Meets every logged word, a hundred buckets an operation, and forgets the crash.
+    /// Accesses every logged word once, which applies its log after a crash; a hundred buckets an
+    /// operation.
     hf::result<void> mend() {
         const std::lock_guard lock(mutex_);
         bool begun = false;
@@ -132,14 +133,14 @@ class hash_map {
     };
     struct anchor {
         hf::logged<table*> now;
-        hf::logged<table*> next;  ///< nullptr: nothing moves
+        hf::logged<table*> next;  ///< nullptr: no move is in progress
         hf::logged<std::uint64_t> moved;
         hf::logged<std::uint64_t> count;
     };
     static constexpr std::uint64_t first_size = 8;
     static constexpr int moved_at_once = 2;
 
-    /// FNV-1a. The same in every process: it lies in the file.
+    /// FNV-1a. It must be the same in every process, as the hashes are in the file.
     static std::uint64_t hash_of(std::string_view key) noexcept {
         std::uint64_t h = 0xcbf29ce484222325;
         for (const char c : key) h = (h ^ static_cast<unsigned char>(c)) * 0x100000001b3;
@@ -155,7 +156,7 @@ class hash_map {
         table* const next = root_.next.get(op);
         return next->buckets() + (hash & (next->size - 1));
     }
-    /// The link that leads to the key's entry, or the last one of the bucket.
+    /// The link to the key's entry, or the last link of the bucket.
     static link* find(const hf::checkpointed::operation& op, link* at, std::uint64_t hash,
                       std::string_view key) {
         for (entry* e = at->get(op); e != nullptr; e = at->get(op)) {
@@ -192,7 +193,7 @@ class hash_map {
         return t;
     }
 
-    /// Before a change: there is a table, and if it is full, the next one comes nearer.
+    /// Call before a change: creates the table; if it is full, moves some buckets to the next one.
     hf::result<void> make_room(hf::checkpointed::operation& op) {
         table* const now = root_.now.get(op);
         if (now == nullptr) {
@@ -221,7 +222,7 @@ class hash_map {
             target.set(op, e);
             e = following;
         }
-        now->buckets()[i].set(op, nullptr);  // an entry is in one bucket: mend() meets it once
+        now->buckets()[i].set(op, nullptr);  // an entry is in one bucket: mend() visits it once
         root_.moved.set(op, i + 1);
         if (i + 1 < now->size) return;
         root_.now.set(op, next);

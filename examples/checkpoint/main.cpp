@@ -1,12 +1,12 @@
-// A queue and a hash map of one's own that survive crashes. docs/structures.md.
+// A queue and a hash map that survive crashes (docs/structures.md).
 //
 //     hf_example_checkpoint FILE QUEUE|MAP COMMAND...
 //
 //     FILE queue push BYTES... | pop | list      FILE map put KEY VALUE | get KEY | remove KEY
 //     FILE map fill COUNT [crash]
 //
-// fill puts COUNT records, waits until they are durable, and with `crash` changes each of them once
-// more before it ends as a kill would end it.
+// fill puts COUNT records and waits until they are durable; with `crash` it then changes each of
+// them once more, and ends without closing the file.
 #include "hash_map.hpp"
 #include "queue.hpp"
 
@@ -97,7 +97,7 @@ int main(int argc, char** argv) {
     const std::vector<std::string_view> all(argv + 1, argv + argc);
     if (all.size() < 3 || (all[1] != "queue" && all[1] != "map")) return usage();
     hf::checkpointed_options options;
-    options.epoch = std::chrono::seconds(10);  // what is not waited for may well be lost
+    options.epoch = std::chrono::seconds(10);  // data without a wait may be lost
     auto file = hf::checkpointed::open(argv[1], options);
     if (!file) return fail(file.error());
     const words command = words(all).subspan(2);

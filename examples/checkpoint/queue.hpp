@@ -1,12 +1,10 @@
-// queue.hpp: a queue of byte strings that survives crashes, made with holdfast/checkpoint.hpp
-// alone.
+// queue.hpp: a queue of byte strings that survives crashes, using only holdfast/checkpoint.hpp.
 //
-//   root   | first | last | count |          three logged words, each with its log beside it
-//   node   | next, logged | size | bytes |   fresh memory: written freely, noted once
+//   root   | first | last | count |          three logged words, each next to its log
+//   node   | next, logged | size | bytes |   new memory: plain stores, recorded once
 //
 // A push writes its node, and logs one or two pointers and the count: no flush and no fence. A
-// crash takes back what was pushed and popped since the last completed epoch, all of it and nothing
-// else.
+// crash undoes exactly the pushes and pops since the last completed epoch.
 #pragma once
 
 #include <holdfast/checkpoint.hpp>
@@ -22,10 +20,10 @@ namespace example {
 
 class queue {
    public:
-    /// The queue in the file's root: empty in a new file.
+    /// Opens the queue in the file's root: empty in a new file.
     explicit queue(hf::checkpointed& file) : file_(file), root_(*file.root<anchor>()) {}
 
-    /// The ticket tells when it is durable. errc::no_space: nothing was pushed.
+    /// The ticket can be waited on for durability. errc::no_space: nothing was pushed.
     hf::result<hf::ticket> push(std::string_view bytes) {
         const std::lock_guard lock(mutex_);
         hf::checkpointed::operation op(file_);
@@ -67,7 +65,7 @@ class queue {
         return root_.count.get(op);
     }
 
-    /// Calls visit(bytes), from the first on, until it returns false.
+    /// Calls visit(bytes) for each entry, first to last, until it returns false.
     template <class F>
     void for_each(F&& visit) {
         const std::lock_guard lock(mutex_);
@@ -77,7 +75,8 @@ class queue {
         }
     }
 
-    /// Meets every logged word, a hundred nodes an operation, and forgets the crash.
+    /// Accesses every logged word once, which applies its log after a crash; a hundred nodes an
+    /// operation.
     hf::result<void> mend() {
         node* at = nullptr;
         bool begun = false;
@@ -112,7 +111,7 @@ class queue {
 
     hf::checkpointed& file_;
     anchor& root_;
-    std::mutex mutex_;  // in ordinary memory: in the file a crash would leave it locked
+    std::mutex mutex_;  // volatile: in the file a crash would leave it locked
 };
 
 }  // namespace example

@@ -4,12 +4,12 @@
 //   root ──> table: 256 heads, a cache line each        nodes: never changed but for their link
 //            | lock | first |──────> | next | key | value |──> | next | key | value |──> 0
 //
-// Concurrency. Writers of a chain hold its head's lock; readers of it wait for nobody.
+// Concurrency. Writers of a chain hold its head's lock; readers take no lock and do not wait.
 //
-// Persist order. Nothing but the discipline's own (eager/operation.hpp), for one 8-byte store
-// commits each change (RECIPE's condition 1): a link is overwritten by one that leads to a new
-// node (P1: that is durable before), or past a node that goes. A chain that a dead writer leaves is
-// a chain, so whoever takes over a lock has nothing to repair.
+// Persist order. Only that of the discipline (eager/operation.hpp), since one 8-byte store commits
+// each change (RECIPE's condition 1): it redirects a link to a new node, which P1 has made durable,
+// or past a removed node. A chain is valid after each store, so a thread that reclaims a stale lock
+// has nothing to repair.
 #pragma once
 
 #include "index/common/index.hpp"
@@ -25,7 +25,8 @@ using hf::result;
 using hf::u32;
 using hf::u64;
 
-// Step 1. A template of its discipline: the same code runs without a flush, as the yardstick.
+// Step 1. A template of its discipline: with another discipline the same code runs without flushes,
+// as the baseline.
 template <class D = hf::eager_discipline, u64 Heads = 256>
 class chained_table final : public hf::traced {
    public:
@@ -35,7 +36,7 @@ class chained_table final : public hf::traced {
     static constexpr std::string_view name = "chained";
     static constexpr hf::layout::room_format format{"chained", 1};
 
-    // Step 2. What lies on the medium: links are `published` words, locks are `node_lock`s.
+    // Step 2. The layout on the medium: links are `published` words, locks are `node_lock`s.
     struct alignas(hf::line_size) head {
         hf::node_lock lock;
         published first;
@@ -49,7 +50,7 @@ class chained_table final : public hf::traced {
         head of[Heads];
     };
 
-    // Step 3. It lies behind a root of its region, found or made.
+    // Step 3. open() creates the table, or finds it by its root.
     static result<std::unique_ptr<chained_table>> open(eager_space& space, std::string_view root) {
         u64 offset = 0;
         if (auto known = space.file().find_root(root)) {
@@ -67,18 +68,20 @@ class chained_table final : public hf::traced {
         return t;
     }
 
-    // Step 4. Reads: say saw() of each link followed, and observed() behind the last one.
+    // Step 4. Reads: call note_dependency() for each link followed, and persist_dependencies()
+    // last.
     template <class Found>
     bool get(operation& op, u64 k, Found&& found) const {
         const head& h = head_of(k);
         const place p = find(op, h, k, true);
-        op.observed();
+        op.persist_dependencies();
         if (p.at == 0) return false;
         found(op.template at<node>(p.at)->value);
         return true;
     }
 
-    // Step 5. Writes: memory first, then P1, one visible store, P2; unlock and retire behind that.
+    // Step 5. Writes: memory first, then P1, one publishing store, P2; unlock and retire after
+    // that.
     result<bool> insert(operation& op, u64 k, u64 v) { return write(op, k, v, true, false); }
     template <class Old>
     result<bool> upsert(operation& op, u64 k, u64 v, Old&& old) {
@@ -94,14 +97,14 @@ class chained_table final : public hf::traced {
         const bool was_dead = h.lock.lock(op.generation());
         const place p = find(op, h, k, was_dead);
         if (p.at == 0) {
-            op.observed();
+            op.persist_dependencies();
             h.lock.unlock();
             return false;
         }
         const node& gone = *op.template at<node>(p.at);
         old(gone.value);
         op.publish(*p.link, gone.next.load());
-        op.commit();
+        op.persist_publication();
         h.lock.unlock();
         op.retire(*this, p.at, node_kind);
         return true;
@@ -116,18 +119,18 @@ class chained_table final : public hf::traced {
                 visit(n.key, n.value);
                 at = follow(op, h, n.next);
             }
-            op.observed();
+            op.persist_dependencies();
         }
     }
 
-    // Step 6. What refers to what: the sweep after an opening frees what this does not reach.
+    // Step 6. Tracing: the sweep after recovery frees all memory that this does not reach.
     void trace_roots(hf::tracer& t) const override { t.visit(offset_, table_kind); }
     void trace(u64 offset, u32 kind, hf::tracer& t) const override {
         if (kind == node_kind) return t.visit(at<node>(offset)->next.load(), node_kind);
         for (const head& h : table_->of) t.visit(h.first.load(), node_kind);
     }
 
-    // Step 7. For checks: claims all its memory, looking at each offset before it is followed.
+    // Step 7. For checks: claims all of its memory, and validates each offset before it follows it.
     void audit(hf::heap_audit& a) const {
         if (!claim<table>(a, offset_, "the table", 0)) return;
         for (const head& h : table_->of) {
@@ -147,7 +150,7 @@ class chained_table final : public hf::traced {
     static constexpr u32 node_kind = 1;
     static constexpr u32 table_kind = 2;
 
-    /// A node, and the word that leads to it; at == 0: the chain's last word.
+    /// A node, and the link to it; at == 0: the chain's last link.
     struct place {
         published* link;
         u64 at;
@@ -170,7 +173,7 @@ class chained_table final : public hf::traced {
             h.first.fill(0);
         }
         op.written(t, sizeof(*t));
-        op.commit();
+        op.persist_publication();
         return offset;
     }
 
@@ -181,17 +184,17 @@ class chained_table final : public hf::traced {
     [[nodiscard]] head& head_of(u64 k) const noexcept {
         return table_->of[hf::integer_keys::hash(k) % Heads];
     }
-    /// A link under a lock that is held may not be durable: the lock is looked at behind the load.
+    /// A link under a held lock may not be durable, so the lock is loaded after the link.
     static u64 follow(operation& op, const head& h, const published& link) {
         const u64 to = link.load();
-        op.saw(h.lock, &link, sizeof(link));
+        op.note_dependency(h.lock, &link, sizeof(link));
         return to;
     }
-    /// Under a lock that its last holder gave back all links are sure; a dead holder's may not be.
-    place find(operation& op, const head& h, u64 k, bool is_unsure) const {
+    /// After an unlock all links are durable; under a stale lock some may be volatile.
+    place find(operation& op, const head& h, u64 k, bool may_be_volatile) const {
         const published* link = &h.first;
         for (;;) {
-            const u64 to = is_unsure ? follow(op, h, *link) : link->load();
+            const u64 to = may_be_volatile ? follow(op, h, *link) : link->load();
             if (to == 0 || op.template at<node>(to)->key == k) {
                 return {const_cast<published*>(link), to};
             }
@@ -207,13 +210,13 @@ class chained_table final : public hf::traced {
         const place p = find(op, h, k, was_dead);
         const bool is_there = p.at != 0;
         if (is_there ? !if_present : !if_absent) {
-            op.observed();
+            op.persist_dependencies();
             h.lock.unlock();
             return false;
         }
         auto fresh = op.allocate(sizeof(node));
-        if (!fresh) {  // before the first visible store: nothing has changed
-            op.observed();
+        if (!fresh) {  // before the first publishing store: nothing has changed
+            op.persist_dependencies();
             h.lock.unlock();
             return tl::unexpected(fresh.error());
         }
@@ -223,9 +226,9 @@ class chained_table final : public hf::traced {
         n->next.fill(is_there ? op.template at<node>(p.at)->next.load() : 0);
         op.written(n, sizeof(*n));
         if (is_there) old(op.template at<node>(p.at)->value);
-        op.settle();  // P1
+        op.persist_unpublished();  // P1
         op.publish(*p.link, *fresh);
-        op.commit();  // P2
+        op.persist_publication();  // P2
         h.lock.unlock();
         if (is_there) op.retire(*this, p.at, node_kind);
         return if_absent ? !is_there : is_there;

@@ -1,8 +1,8 @@
-// A hash table of one's own that loses nothing that it has answered; docs/converting.md.
+// A hash table whose acknowledged operations survive crashes (docs/converting.md).
 //
 //   hf_example_converting FILE put KEY VALUE | get KEY | remove KEY | fill COUNT
 //
-// `fill` writes from two threads, says so, and dies at once.
+// `fill` writes from two threads, prints a line, and kills the process.
 #include "chained_table.hpp"
 
 #include <signal.h>
@@ -39,7 +39,7 @@ hf::result<opened> open(const char* path) {
     return all;
 }
 
-/// Key k gets the value 3 k.
+/// Stores 3 k as the value of each key k.
 void fill(opened& all, hf::u64 count) {
     std::vector<std::thread> threads;
     for (hf::u64 t = 0; t < 2; ++t) {

@@ -1,7 +1,7 @@
-// explored.hpp: a structure of one's own under checkpointing, explored step by step: a workload,
-// what must be found after a crash, and the questions that find it out.
+// explored.hpp: a structure under checkpointing as a target of the crash lab: a workload, the
+// expected state after a crash, and the questions that check it.
 //
-// S is the structure with what it must hold, both beside each other:
+// S is the structure together with a model:
 //
 //     struct S {
 //         explicit S(hf::checkpointed& file);
@@ -26,14 +26,14 @@ namespace example {
 using hf::lab::require;
 using hf::lab::violation;
 
-// Step 1. The structure beside a plain one. After a crash it must be as it was at the end of an
-// epoch, so the model is kept for the end of each one.
+// Step 1. The structure and its model. After a crash the structure must have the state of the end
+// of an epoch, so the model's state is kept for each one.
 template <class S>
 class session {
    public:
     void open() {
         hf::checkpointed_options o;
-        o.epoch = std::chrono::microseconds(0);  // no clock: epochs end when we say so
+        o.epoch = std::chrono::microseconds(0);  // no clock: only end_epoch() ends epochs
         o.recovery_threads = 1;
         o.region.initial_size = std::uint64_t{16} << 20;  // the lab's memory has room for 64 MiB
         o.region.flush = hf::flush_policy::always;
@@ -42,7 +42,7 @@ class session {
         file_ = std::make_unique<hf::checkpointed>(std::move(*opened));
         structure_ = std::make_unique<S>(*file_);
     }
-    void crash() {  // without a word: nothing is closed
+    void crash() {  // the file is not closed
         structure_.reset();
         hf::checkpointed_inspection::abandon(*file_);
         file_.reset();
@@ -52,13 +52,13 @@ class session {
         ends_[file_->current_epoch()] = now_;
         file_->end_epoch();
     }
-    void mend() {  // it ends an epoch, too
+    void mend() {  // it also ends an epoch
         ends_[file_->current_epoch()] = now_;
         structure_->mend();
     }
 
-    // Step 2. Which epoch did recovery come back to, and may it? An epoch that crashed counts as
-    // over, with all that it did undone.
+    // Step 2. Determines the epoch that recovery has restored, and whether it is allowed. A crashed
+    // epoch has a number, but its changes are undone.
     void adopt(std::uint64_t announced) {
         const bool undone = region().checkpoint().needs_recovery();
         const std::uint64_t end = file_->durable_epoch() - (undone ? 1 : 0);
@@ -70,8 +70,8 @@ class session {
 
     // Step 3. Questions.
     void check(unsigned question) { structure_->check(now_, question); }
-    // They are asked one after the other on the same survivor, and the lab puts only the region's
-    // memory back: what a question left in ordinary memory must go, too.
+    // Questions run one after the other on the same survivor, and the lab restores only the
+    // region's memory: volatile state of a question must be reset, too.
     void forget() { region().epochs().my_lane().reset_lists(); }
     [[nodiscard]] session next() const {
         session s;
@@ -88,7 +88,7 @@ class session {
     std::map<std::uint64_t, typename S::model> ends_;
 };
 
-// Step 4. What recovery made of one image. Making it is the recovery.
+// Step 4. A region recovered from one image. The constructor runs recovery.
 template <class S>
 class structure_survivor final : public hf::lab::survivor {
    public:
@@ -100,15 +100,15 @@ class structure_survivor final : public hf::lab::survivor {
     std::unique_ptr<hf::lab::survivor> recover(std::uint64_t announced) override {
         return std::make_unique<structure_survivor>(session_.next(), announced);
     }
-    // Each is explored by itself, with all contents of just the lines that it reads.
+    // Each question is explored separately, with all possible contents of the lines that it reads.
     [[nodiscard]] unsigned questions() const override { return S::questions; }
     void ask(unsigned number) override { session_.check(number); }
     void forget() override { session_.forget(); }
-    // Everything at once, on whole images.
+    // All questions, on whole images.
     void inspect() override {
         for (unsigned q = 0; q < S::questions; ++q) session_.check(q);
     }
-    // More work: it uses what recovery left, and is itself cut short by crashes.
+    // More work, which uses the recovered state, and is interrupted by crashes, too.
     void work_on() override {
         session_.act(1);
         session_.act(5);
@@ -122,14 +122,14 @@ class structure_survivor final : public hf::lab::survivor {
     session<S> session_;
 };
 
-// Step 5. The workload. All of it must follow from the seed. `is_new`: the file is created under
-// the lab's eyes, too.
+// Step 5. The workload. It must be determined by the seed. `is_new`: the creation of the file is
+// explored, too.
 template <class S, bool is_new = false>
 class structure_target final : public hf::lab::target {
    public:
     explicit structure_target(std::uint64_t seed) : random_(seed) {}
 
-    void prepare() override {  // durable before the trace begins: the remains of a crash
+    void prepare() override {  // durable before the trace begins: the state left by a crash
         if (is_new) return;
         session_.open();
         for (int i = 0; i < 6; ++i) session_.act(draw());

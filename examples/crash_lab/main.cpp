@@ -1,5 +1,5 @@
-// How to explore structures of one's own: all of the lab's command line, on those of
-// examples/checkpoint. Begin with --budget 10s; docs/crashlab.md explains what goes on.
+// Explores one's own structures with the lab's command line: those of examples/checkpoint. Start
+// with --budget 10s; see docs/crashlab.md.
 #include <holdfast/crashlab/main.hpp>
 
 #include "examples/crash_lab/structure_targets.hpp"

@@ -1,5 +1,5 @@
 // structure_targets.hpp: the queue and the hash map of examples/checkpoint, and a logged object, as
-// the crash lab wants to see them.
+// targets of the crash lab.
 #pragma once
 
 #include <holdfast/crashlab/target.hpp>

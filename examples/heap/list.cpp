@@ -1,5 +1,5 @@
-// A persistent list, as in figure 2 of the NV-heaps paper. Nothing more has to be done for it to be
-// whole after a crash.
+// A persistent list, as in figure 2 of the NV-heaps paper. It is consistent after a crash without
+// further code.
 //
 //     heap_list list.hf add 1 2 3
 //     heap_list list.hf erase 2

@@ -1,9 +1,10 @@
-// A game of life that goes on where it was: ordinary structs and plain stores. docs/snapshot.md.
+// A game of life that continues after a restart: ordinary structs and plain stores
+// (docs/snapshot.md).
 //
 //     hf_example_snapshot FILE [GENERATIONS [crash]]
 //
-// Plays that many generations (1,000), with a checkpoint after each, and closes the file; or, with
-// `crash`, ends in the middle of the next one, as a kill would end it.
+// Plays this many generations (1,000), with a checkpoint after each, and closes the file; with
+// `crash` it ends in the middle of the next one without closing the file.
 #include <holdfast/snapshot.hpp>
 
 #include <cstdint>
@@ -14,10 +15,10 @@ namespace {
 
 constexpr unsigned side = 256;
 
-/// All zeros at first.
+/// Initially all zeros.
 struct world {
     std::uint64_t generation;
-    std::uint32_t shown;  ///< which of the two boards; an index, for addresses do not survive
+    std::uint32_t shown;  ///< index of the current board; not a pointer, since addresses change
     std::uint8_t board[2][side][side];
 };
 
@@ -75,13 +76,13 @@ int main(int argc, char** argv) {
     hf::ticket last = 0;
     for (unsigned long i = 0; i < generations; ++i) {
         play(w);
-        const auto taken = file->checkpoint();  // durable soon; play goes on meanwhile
+        const auto taken = file->checkpoint();  // becomes durable in the background
         if (!taken) return fail(taken.error());
         last = *taken;
     }
     if (argc > 3) {
         if (auto done = file->wait_durable(last); !done) return fail(done.error());
-        play(w);  // which nobody will have seen
+        play(w);  // this generation is lost
         std::abort();
     }
     unsigned alive = 0;

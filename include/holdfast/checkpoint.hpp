@@ -1,10 +1,10 @@
-// holdfast/checkpoint.hpp: structures of your own that survive crashes, at the price of a log in
-// the cache line that they change anyway.
+// holdfast/checkpoint.hpp: user-defined structures that survive crashes; the undo log of a word is
+// in its own cache line.
 //
 // Purpose. The building blocks of fine-grained checkpointing (Cohen, Aksun, Avni, Larus, ASPLOS
 // 2019; its section 8 leaves structures other than Masstree open). A `checkpointed` is a file
-// mapped into memory. Time is cut into epochs; after a crash everything in it is as it was at the
-// end of the last completed one. You write ordinary code, and keep four rules:
+// mapped into memory. Time is divided into epochs. After a crash the file is restored to the end of
+// the last completed epoch. The program is ordinary code that keeps four rules:
 //
 //     auto file = hf::checkpointed::open("counts.hf").value();
 //     struct counts { hf::logged<std::uint64_t> runs; };
@@ -13,17 +13,20 @@
 //         auto* c = file.root<counts>();
 //         c->runs.set(op, c->runs.get(op) + 1);           // rule 2
 //     }
-//     file.sync().value();                                // from here on no crash undoes it
+//     file.sync().value();                                // durable from here on
 //
-//  1  Memory of the file is read and written inside of an operation, and belongs to its epoch.
-//     Operations are short: an epoch ends only when all are over.
-//  2  What was there when the epoch began is changed through something that logs it: logged<T> and
-//     logged_words<N> for words, operation::log() for whole objects.
-//  3  What is fresh (allocate()) is written as you like, and then noted: operation::note().
-//  4  Pointers are offset_pointer (pointer.hpp) in fresh memory, logged<T*> where they change.
+//  1  Read and write the file's memory only while an operation object exists; all changes belong to
+//     its epoch. Keep operations short: an epoch ends only when no operation is running.
+//  2  Change memory that existed at the start of the epoch only through something that logs it:
+//     logged<T> and logged_words<N> for words, operation::log() for whole objects.
+//  3  Write memory from allocate() freely in the epoch of its allocation, then call
+//     operation::note() for the bytes written.
+//  4  Pointers are offset_pointer (pointer.hpp) in newly allocated memory, and logged<T*> where
+//     they change later.
 //
-// On the medium. Logged words keep their values at the start of the epoch of their last change, and
-// that epoch, beside them, in the same cache line:
+// On the medium. Logged words have, in the same cache line, their values at the start of the epoch
+// of their last change, and the number of that epoch:
+//
 //
 //     logged_words<3>   | now 0 1 2 | before 0 1 2 | epoch | 8 |       one line
 //     logged_words<2>   | now 0 1 | before 0 1 | epoch | 24 |          one line
@@ -31,27 +34,28 @@
 //
 // Invariants.
 //  W1 The first set() in an epoch writes before := now, then the epoch, then now, each by a release
-//     store into one line; stores to one line reach the medium in their order. So the medium has
-//     the old values, or what leads back to them.
-//  W2 get() gives the value that counts: where the epoch has failed, that of its start. It writes
-//     nothing, so it needs no more protection than any read.
-//  W3 An object is in the external log, durably so, before log() returns; only then may it change.
+//     store into one line. Stores to one line reach the medium in program order, so the medium
+//     always has either the old values or the record from which they are restored.
+//  W2 get() returns the current value, or the value at the epoch's start if that epoch failed. It
+//     writes nothing, so it needs no more protection than any read.
+//  W3 The object's old contents are durable in the external log before log() returns. Only after
+//     that may the object change.
 //
-// Concurrency. Any number of threads, each with one operation at a time; they don't nest. Epochs
-// are no locks: who may change a word, or an object, is your business, as in any program; readers
-// of words may run beside their writer. Locks belong into ordinary memory: in the file they would
-// be found locked after a crash.
+// Concurrency. Any number of threads, each with at most one operation at a time; operations do not
+// nest. Epochs are not locks: the program synchronises access to its words and objects as usual.
+// A word may be read while another thread writes it. Keep locks in ordinary memory; a lock in the
+// file would still be held after a crash.
 //
-// Recovery. open() undoes what objects have in the external log, and the allocator; words are
-// undone when they are met. mend() meets all of them, after which the crash is forgotten. Without
-// it everything works as well; but some 200 crashes can be remembered and no more, and an opening
-// after so many is refused. must_mend() says when it is time.
+// Recovery. open() restores the objects in the external log and the allocator's state. A word of a
+// failed epoch is restored at the next access. mend() restores all of them; afterwards the failed
+// epochs are forgotten. mend() is optional, but a file can remember only about 200 failed epochs,
+// and open() fails when there are more. must_mend() tells when it is time.
 //
-// Full region. allocate() and log() return errc::no_space and have changed nothing. What the
-// operation changed before stays: undoing it is the caller's.
+// Full region. allocate() and log() return errc::no_space and change nothing. Changes that the
+// operation made earlier remain; the caller has to undo them.
 //
-// Bad use ends the process with a message: an operation inside of another, memory outside of the
-// file, a word that crosses a cache line.
+// Misuse ends the process with a message: a nested operation, an address outside of the file, a
+// logged word that crosses a cache line.
 #pragma once
 
 #include <holdfast/options.hpp>
@@ -75,9 +79,9 @@ namespace hf {
 
 struct checkpointed_options {
     region_options region;
-    /// 1 ms to 10 s; 0: epochs end when sync(), wait_durable() or end_epoch() ends them.
+    /// Length of an epoch, 1 ms to 10 s. 0: only sync(), wait_durable() and end_epoch() end epochs.
     std::chrono::microseconds epoch = std::chrono::milliseconds(64);
-    /// That apply the external log after a crash; 0: one a processor.
+    /// Threads that apply the external log after a crash; 0: one a processor.
     unsigned recovery_threads = 0;
 };
 
@@ -85,24 +89,25 @@ class checkpointed {
    public:
     struct impl;
 
-    /// Bytes that root() has.
+    /// Size of the root object, in bytes.
     static constexpr std::size_t root_bytes = 960;
 
-    /// Opens the file, creating it where options.region.mode allows that.
+    /// Opens the file, or creates it if options.region.mode allows that.
     [[nodiscard]] static result<checkpointed> open(const std::filesystem::path& path,
                                                    const checkpointed_options& options = {});
     checkpointed(checkpointed&&) noexcept;
     checkpointed& operator=(checkpointed&&) noexcept;
     checkpointed(const checkpointed&) = delete;
     checkpointed& operator=(const checkpointed&) = delete;
-    /// Closes where close() was not called; errors are then lost.
+    /// Closes the file if close() was not called; an error is then lost.
     ~checkpointed();
-    /// Ends the last epoch and leaves the file. No operation may be running. An operation or root()
-    /// behind it ends the process with a message; other calls are errc::usage, 0 or false.
+    /// Ends the last epoch and closes the file. No operation may be running. Afterwards, creating
+    /// an operation or calling root() ends the process with a message; other calls return
+    /// errc::usage, 0 or false.
     result<void> close();
 
-    /// What everything else is reached from. Zeros at first, aligned to a cache line. A type whose
-    /// all zero bytes are a good value to start with: logged words, offset pointers, plain numbers.
+    /// The root object: zero-initialised, cache-line aligned. T must be valid when all its bytes
+    /// are zero: logged words, offset pointers, plain numbers.
     template <class T>
     [[nodiscard]] T* root() const noexcept {
         static_assert(sizeof(T) <= root_bytes, "allocate what is larger, and keep a pointer to it");
@@ -110,7 +115,7 @@ class checkpointed {
         return static_cast<T*>(root_address());
     }
 
-    /// One visit to the file's memory: inside of an epoch from construction to destruction.
+    /// Access to the file's memory. The epoch cannot end between construction and destruction.
     class operation {
        public:
         explicit operation(checkpointed& file);
@@ -118,30 +123,30 @@ class checkpointed {
         operation(const operation&) = delete;
         operation& operator=(const operation&) = delete;
 
-        /// The epoch that all changes of the operation are part of: a ticket for wait_durable().
+        /// The epoch that all changes of the operation belong to: a ticket for wait_durable().
         [[nodiscard]] ticket written_in() const noexcept { return epoch_; }
 
-        /// Memory of `bytes` bytes, holding anything; a crash in this epoch takes it back. Aligned
-        /// to 16 bytes, or to a line where more is asked for (alignof(T) of a T with logged words),
-        /// which takes 48 bytes more. errc::no_space.
+        /// Allocates `bytes` bytes of undefined contents; a crash in this epoch frees them again.
+        /// `alignment` is 16, or more for types with logged words (alignof(T)): then the block is
+        /// aligned to a cache line and takes 48 bytes more. errc::no_space: the region is full.
         [[nodiscard]] result<void*> allocate(std::size_t bytes, std::size_t alignment = 16);
-        /// Takes memory back, of as many bytes and as aligned as it was asked for. It keeps its
-        /// contents until the epoch has ended.
+        /// Frees a block; `bytes` and `alignment` are those of its allocate(). The contents stay
+        /// unchanged until the epoch has ended.
         void deallocate(void* memory, std::size_t bytes, std::size_t alignment = 16);
-        /// [p, p + bytes) of memory that was allocated in this epoch was written just now: it is to
-        /// be durable with the epoch. What is written again is noted again.
+        /// Registers [p, p + bytes), of memory allocated in this epoch, to be made durable at the
+        /// end of the epoch. Call it after the stores, and again after later stores.
         void note(const void* p, std::size_t bytes);
-        /// The object at p, of at most 4,096 bytes and 8-byte aligned, may be changed by plain
-        /// stores until the epoch ends. `stamp` is a word of the object's own that nobody else
-        /// writes: it tells that this was done already. One fence, at the first call in an epoch.
-        /// errc::no_space.
+        /// Logs the object at p (at most 4,096 bytes, 8-byte aligned); from the return until the
+        /// end of the epoch plain stores may change it. `stamp` is a word of the object that only
+        /// log() writes; it records the epoch, so that further calls in the same epoch do nothing.
+        /// The first call in an epoch costs one fence. errc::no_space: the log is full.
         [[nodiscard]] result<void> log(std::atomic<std::uint64_t>& stamp, const void* p,
                                        std::size_t bytes);
 
        private:
         template <unsigned N>
         friend class logged_words;
-        // The slow sides of logged words.
+        // Out-of-line slow paths of logged words.
         void begin_words(std::atomic<std::uint64_t>* words, unsigned n);
         [[nodiscard]] std::uint64_t old_word(const std::atomic<std::uint64_t>* words, unsigned n,
                                              unsigned i) const;
@@ -149,32 +154,35 @@ class checkpointed {
         alignas(std::uint64_t) std::byte inside_[3 * sizeof(std::uint64_t)];
         impl* file_;
         ticket epoch_;
-        std::uint64_t horizon_;  ///< epochs from here on have not failed
+        std::uint64_t horizon_;  ///< no epoch from this number on has failed
     };
 
-    /// Ends the running epoch. Not from inside of an operation, as the two below.
+    /// Ends the running epoch. An operation of this thread must not exist; this also holds for
+    /// wait_durable() and sync().
     void end_epoch();
-    /// Returns once epoch t is durable. errc::no_space: the medium has no room; it may become so
-    /// later.
+    /// Returns when epoch t is durable. errc::no_space: the medium is full; the epoch may become
+    /// durable later.
     result<void> wait_durable(ticket t);
-    /// Makes durable what was written before the call.
+    /// Makes everything durable that was written before the call.
     result<void> sync();
     [[nodiscard]] ticket current_epoch() const noexcept;
     [[nodiscard]] ticket durable_epoch() const noexcept;
 
-    /// Whether this opening made the file.
+    /// True if open() created the file.
     [[nodiscard]] bool created() const noexcept;
-    /// Whether it was not closed in order before this opening.
+    /// True if the file had not been closed when it was opened: it was recovered.
     [[nodiscard]] bool recovered() const noexcept;
-    /// Epochs whose traces may still be met.
+    /// Number of failed epochs that words in the file may still refer to.
     [[nodiscard]] std::size_t failed_epochs() const;
-    /// Whether half of the crashes that can be remembered have been, or so many epochs have passed
-    /// that the allocator's short stamps would become ambiguous (years of 1 ms). Not from inside of
-    /// an operation, as the one above.
+    /// True if half of the failed epochs that a file can remember are used up, or after so long a
+    /// time that the allocator's short epoch stamps would become ambiguous (years, with
+    /// epochs of 1 ms). Neither this nor failed_epochs() may be called within an operation.
     [[nodiscard]] bool must_mend() const;
-    /// Calls `visit` until it returns false; each call is one operation, which sets some words, or
-    /// logs some objects, that may not have been set since the crash. When all have been, and that
-    /// is durable, the failed epochs are forgotten. Others may work meanwhile.
+    /// Restores all words and objects of failed epochs. Calls `visit` until it returns false, each
+    /// time with a new operation; the visitor calls logged_words::mend() or operation::log() on
+    /// words and objects that may not have been written since the crash. When it has visited all,
+    /// and that is durable, the failed epochs are forgotten. Other threads may run operations
+    /// meanwhile.
     result<void> mend(const std::function<bool(operation&)>& visit);
 
    private:
@@ -184,7 +192,7 @@ class checkpointed {
     std::unique_ptr<impl> impl_;
 };
 
-/// N words of 8 bytes and their log, in one cache line. All zeros are zeros.
+/// N words of 8 bytes and their undo log, in one cache line. All bytes zero: all words are zero.
 template <unsigned N>
 class alignas(N == 1 ? 32 : 64) logged_words {
     static_assert(N >= 1 && N <= 3, "seven words fit into a line: N, N before, and the epoch");
@@ -203,17 +211,17 @@ class alignas(N == 1 ? 32 : 64) logged_words {
         }
         words_[i].store(value, std::memory_order_release);
     }
-    /// Nothing changes but that the words are undone, if they have to be: for mend().
+    /// Restores the words if their epoch failed; otherwise writes them unchanged. For mend().
     void mend(checkpointed::operation& op) { set(op, 0, get(op, 0)); }
 
    private:
     std::array<std::atomic<std::uint64_t>, 2 * N + 1> words_{};
 };
 
-/// A value of at most 8 bytes, or a pointer into the same file, and its log.
+/// A value of at most 8 bytes, or a pointer into the same file, with its undo log.
 template <class T>
 class logged {
-    // Of a pointer the size of the pointer is meant.
+    // For a pointer, sizeof() is meant to be the size of the pointer.
     // NOLINTNEXTLINE(bugprone-sizeof-expression)
     static_assert(std::is_trivially_copyable_v<T> && sizeof(T) <= sizeof(std::uint64_t),
                   "a word of 8 bytes is logged; use several, or operation::log()");

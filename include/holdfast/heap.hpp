@@ -1,9 +1,9 @@
 // holdfast/heap.hpp: persistent objects with pointers, changed by transactions.
 //
-// Purpose. A heap is a file that holds objects of your own types. They point to each other, and
-// live as long as something leads to them; a transaction changes them, all of it or nothing,
-// whatever crash comes. The design is that of NV-heaps (Coburn et al., ASPLOS 2011, sections 2
-// and 3).
+// Purpose. A heap is a file with objects of the program's own types. Objects point to each other,
+// and live as long as they are reachable. Transactions change them: a crash leaves all changes of a
+// transaction or none. The design is that of NV-heaps (Coburn et al., ASPLOS 2011, sections 2 and
+// 3).
 //
 //     struct node {
 //         hf::nv::p<int> value;
@@ -15,14 +15,14 @@
 //         head.set(tx, tx.template make<node>(42, head.get()));
 //     }).value();
 //
-// What does not compile: types that would not survive (nv/describe.hpp), writing without a
-// transaction, pointers into other heaps (brands), copies of persistent fields. What only run time
-// can see is an error by one comparison (nv/pointer.hpp, nv/reference.hpp).
+// The compiler rejects types that would not survive (nv/describe.hpp), writes without a
+// transaction, pointers into other heaps (brands), and copies of persistent fields. Mistakes that
+// only show at run time are detected by one comparison (nv/pointer.hpp, nv/reference.hpp).
 //
 // On the medium, invariants, recovery: docs/heap.md and src/heap/core.hpp.
 //
-// Concurrency. Any number of threads up to 255 run transactions; conflicts are found by cache line
-// (transaction.hpp). collect(), check() and close() need the heap for themselves.
+// Concurrency. Up to 255 threads run transactions; conflicts are detected by cache line
+// (transaction.hpp). During collect(), check() and close() no transaction may run.
 #pragma once
 
 #include <holdfast/nv/transaction.hpp>
@@ -35,31 +35,31 @@
 
 namespace hf::nv {
 
-/// How commits become durable; of a heap that is made, others have theirs.
+/// How commits become durable. Applies to new heaps; an existing heap keeps its engine.
 enum class engine : std::uint32_t {
-    redo = 1,  ///< one fence
-    undo = 2,  ///< the paper's log; three fences
+    redo = 1,  ///< redo log: one fence a commit
+    undo = 2,  ///< undo log, as in the paper: three fences a commit
 };
 
 struct heap_options {
     region_options region;
     nv::engine engine = nv::engine::redo;
-    /// 1 ms to 10 s: how long the log of commits is kept, and, on a disk, how often what has
-    /// committed is made durable where nobody waits. 0: only where somebody does.
+    /// 1 ms to 10 s. How long commit log records are kept; on a disk also how often commits become
+    /// durable if no thread waits for one. 0: only when a thread waits.
     std::chrono::microseconds epoch = std::chrono::milliseconds(64);
 };
 
 struct heap_testing;  ///< src/heap/testing.hpp
 
-/// What check() has found.
+/// The findings of check().
 struct heap_report {
-    std::uint64_t objects = 0;      ///< proxies and arrays among them
-    std::uint64_t proxies = 0;      ///< of these, what weak pointers lead to
-    std::uint64_t bytes = 0;        ///< of their blocks
-    std::uint64_t reachable = 0;    ///< from roots, refs and what waits to be destroyed
-    std::uint64_t unreachable = 0;  ///< in cycles: what collect() would free
-    std::uint64_t orphans = 0;      ///< held by refs alone
-    std::uint64_t doomed = 0;       ///< dead, and waiting for their turn
+    std::uint64_t objects = 0;      ///< including proxies and arrays
+    std::uint64_t proxies = 0;      ///< proxies alone: the targets of weak pointers
+    std::uint64_t bytes = 0;        ///< in the objects' blocks
+    std::uint64_t reachable = 0;    ///< from roots, refs and objects that wait for destruction
+    std::uint64_t unreachable = 0;  ///< in cycles; collect() frees them
+    std::uint64_t orphans = 0;      ///< reachable from refs only
+    std::uint64_t doomed = 0;       ///< dead, and queued for destruction
     std::vector<std::string> violations;
     [[nodiscard]] bool ok() const noexcept { return violations.empty(); }
 };
@@ -69,14 +69,14 @@ struct heap_statistics {
     std::uint64_t conflicts = 0;
     std::uint64_t log_records = 0;
     std::uint64_t log_bytes = 0;
-    std::uint64_t recovered_records = 0;  ///< that the opening found
+    std::uint64_t recovered_records = 0;  ///< commit records found by recovery
 };
 
 namespace detail {
 
 using hf::detail::isolation;
 
-/// An open heap, whatever its brand.
+/// An open heap; the brand is a run-time value here.
 class heap_base {
    public:
     [[nodiscard]] static result<heap_base> open(const std::filesystem::path& path,
@@ -93,7 +93,7 @@ class heap_base {
 
     [[nodiscard]] transactional& runner() const;
     [[nodiscard]] core& inner() const noexcept { return *core_; }
-    /// {address of the pointer, what says that the heap is open}.
+    /// The address of the root pointer, and the handle that tells whether the heap is open.
     [[nodiscard]] result<std::pair<std::byte*, held*>> root(std::string_view name,
                                                             const type_info& type);
     [[nodiscard]] result<void> learn(const type_info& type);
@@ -102,7 +102,7 @@ class heap_base {
     [[nodiscard]] result<std::uint64_t> collect();
     [[nodiscard]] result<heap_report> check() const;
     [[nodiscard]] heap_statistics numbers() const;
-    /// Ends the epoch, and waits until all that was stored in it is durable.
+    /// Ends the epoch, and waits until everything stored in it is durable.
     [[nodiscard]] result<void> checkpoint();
     result<void> close();
 
@@ -113,7 +113,7 @@ class heap_base {
     transactional* runner_ = nullptr;
 };
 
-/// From the begin of a transaction's function to its end.
+/// Sets the thread's current attempt while the user's function runs.
 class attempt_scope {
    public:
     attempt_scope(core& c, transaction& t);
@@ -128,8 +128,8 @@ class attempt_scope {
 
 }  // namespace detail
 
-/// For upgrades: what an old object's pointer leads to, as an object of the new type. Not to be
-/// followed before the upgrade has ended.
+/// For upgrade(): the target of an old object's pointer, as an object of the new type. Do not
+/// dereference it before the upgrade has ended.
 template <class New, class Old, class H>
 [[nodiscard]] cursor<New, H> upgraded(const ptr<Old, H>& from) {
     const cursor<Old, H> c = from.get();
@@ -141,8 +141,8 @@ template <class New, class Old, class H>
     return cursor<New, H>::at(c.address(), transaction::running()->serial());
 }
 
-/// A pointer of a heap that is found by its name: where everything is reached from. In ordinary
-/// memory; used in transactions, as a ptr is.
+/// A named root pointer of a heap. The handle is in ordinary memory; it is used in transactions
+/// like a ptr.
 template <class T, class H = common>
 class root {
    public:
@@ -186,9 +186,9 @@ class root {
 template <class H = common>
 class heap {
    public:
-    /// Opens the heap in the file `path`, making it where options.region.mode allows that. After a
-    /// crash it holds what has committed. errc::incompatible: the file is of another discipline,
-    /// brand or version.
+    /// Opens the heap in the file `path`, or creates it if options.region.mode allows that. After a
+    /// crash the heap contains exactly the committed transactions. errc::incompatible: the file has
+    /// another discipline, brand or version.
     [[nodiscard]] static result<heap> open(const std::filesystem::path& path,
                                            const heap_options& options = {}) {
         auto base =
@@ -196,7 +196,7 @@ class heap {
         if (!base) return tl::unexpected(base.error());
         return heap(std::move(*base));
     }
-    /// One in ordinary memory, that ends with the process: transactions, but nothing durable.
+    /// Creates a heap in ordinary memory, with transactions but without durability.
     [[nodiscard]] static result<heap> make_volatile(std::uint64_t bytes,
                                                     const heap_options& options = {}) {
         auto base = detail::heap_base::make_volatile(
@@ -205,7 +205,7 @@ class heap {
         return heap(std::move(*base));
     }
 
-    /// Runs f(tx&) as a transaction and gives what it returns: transaction.hpp, transactional.
+    /// Runs f(tx&) as a transaction and returns its result: see transactional in transaction.hpp.
     template <class F>
     [[nodiscard]] auto atomic(F&& f) {
         return base_.runner().atomic(in_heap(f));
@@ -221,9 +221,9 @@ class heap {
     result<void> wait_durable(ticket when) { return base_.runner().wait_durable(when); }
     [[nodiscard]] bool durable(ticket when) const { return base_.runner().durable(when); }
 
-    /// The pointer of that name; null at first. Not in a transaction. errc::incompatible: it is one
-    /// to another type, or a type that is met from it lies otherwise in the heap than in this
-    /// program; the error names type and member.
+    /// The root pointer `name`, created as null if there is none. Must not be called within a
+    /// transaction. errc::incompatible: the root points to another type, or a type reachable from
+    /// it has another layout in the file than in this program; the error names type and member.
     template <class T>
     [[nodiscard]] result<nv::root<T, H>> root(std::string_view name) {
         static_assert(check_persistent<T, H>());
@@ -231,18 +231,19 @@ class heap {
         if (!found) return tl::unexpected(found.error());
         return nv::root<T, H>(found->first, found->second);
     }
-    /// Tells the heap a type before an object of it is met: so that nv_destroy() of objects that
-    /// wait for it since a crash can run.
+    /// Registers a type before an object of it is used. After a crash this lets nv_destroy() run
+    /// for objects of the type that are queued for destruction.
     template <class T>
     [[nodiscard]] result<void> learn() {
         static_assert(check_persistent<T, H>());
         return base_.learn(detail::info_of<T>());
     }
-    /// Has all objects of the type Old become ones of New, which has the same nv_name and another
-    /// layout, by f(tx, Old&, New&): New is zeros before. Gives how many; 0 where the heap has no
-    /// Old. In transactions of a few objects each: cut short, the next call goes on, and until it
-    /// has ended no root is given. f may be called twice for an object, of which the first then has
-    /// not happened. Before root<New>(), without refs; no transaction may be running.
+    /// Converts all objects of type Old to New (same nv_name, another layout) by calling
+    /// f(tx, Old&, New&); New is zero-initialised. Returns how many objects were converted; 0 if
+    /// the heap has none. Each transaction converts a few objects: after a crash the next call
+    /// continues, and root() fails until the upgrade is complete. f may run twice for an object;
+    /// the effects of the first run are then undone. Call it before root<New>(), without refs or
+    /// running transactions.
     template <class Old, class New, class F>
     [[nodiscard]] result<std::uint64_t> upgrade(F&& f) {
         static_assert(check_persistent<Old, H>() && check_persistent<New, H>());
@@ -255,13 +256,12 @@ class heap {
                              });
     }
 
-    /// Frees what nothing leads to: cycles. Gives how many objects. No transaction may be running.
+    /// Frees unreachable cycles and returns how many objects were freed. No transaction may run.
     [[nodiscard]] result<std::uint64_t> collect() { return base_.collect(); }
-    /// Verifies counts, pointers, types and the allocator's books. No transaction may be running.
+    /// Verifies counts, pointers, types and the allocator's data. No transaction may run.
     [[nodiscard]] result<heap_report> check() const { return base_.check(); }
     [[nodiscard]] heap_statistics numbers() const { return base_.numbers(); }
-    /// Leaves the file; volatile references are refused from here on. No transaction may be
-    /// running.
+    /// Closes the file; later uses of volatile references fail. No transaction may run.
     result<void> close() { return base_.close(); }
 
    private:

@@ -9,7 +9,7 @@
 
 namespace hf {
 
-/// Where the region's bytes end up (docs/region.md).
+/// The durable storage of a region (docs/region.md).
 enum class medium_kind : std::uint8_t {
     dax = 1,   ///< persistent memory, mapped with MAP_SYNC: cache-line write-back + fence
     eadr = 2,  ///< persistent memory whose power-fail domain holds the caches: fence only
@@ -19,18 +19,19 @@ enum class medium_kind : std::uint8_t {
 
 /// How the bytes in a region are kept consistent. Written into the superblock at creation.
 enum class discipline : std::uint8_t {
-    transient = 1,    ///< nothing survives; the yardstick
+    transient = 1,    ///< volatile; a baseline for benchmarks
     logged = 2,       ///< checkpointing with the external log only (the paper's LOGGING)
     incll = 3,        ///< checkpointing with in-cache-line logs (the paper's INCLL)
-    snapshot = 4,     ///< memory of the user's own, whose changed pages are found (snapshot.hpp)
-    transaction = 5,  ///< what transactions have committed (transaction.hpp)
-    eager = 6,        ///< indexes that are durable with every operation (docs/eager.md)
+    snapshot = 4,     ///< user memory whose changed pages are detected (snapshot.hpp)
+    transaction = 5,  ///< objects changed by transactions (transaction.hpp)
+    eager = 6,        ///< indexes whose every operation is durable (docs/eager.md)
+    section = 7,      ///< a cut between the outermost critical sections of a program (section.h)
 };
 
 [[nodiscard]] std::string_view to_string(medium_kind m) noexcept;
 [[nodiscard]] std::string_view to_string(discipline d) noexcept;
 
-/// Whether cache lines are really written back. `automatic`: as the medium needs (shm: not at all).
+/// Whether cache lines are written back. `automatic`: as the medium needs it (shm: never).
 enum class flush_policy : std::uint8_t { automatic, always, never };
 
 enum class open_mode : std::uint8_t {
@@ -44,18 +45,18 @@ struct region_options {
     open_mode mode = open_mode::open_or_create;
     std::uint64_t initial_size = std::uint64_t{64}
                                  << 20;  ///< bytes, at creation; rounded up to 64 KiB
-    /// Bytes; 0: the whole window (1 TiB). A 64th of it, or 1 MiB, if that is more and less than a
-    /// sixteenth, is left to what is written to undo changes: neither does a region begin with more
-    /// than the rest, nor does its heap grow there.
+    /// Maximum size in bytes; 0: the whole window (1 TiB). A reserve for undo logs is part of it: a
+    /// 64th of it, or 1 MiB if that is more, but at most a sixteenth. Neither the initial size nor
+    /// the growth of the heap may use the reserve.
     std::uint64_t max_size = 0;
-    std::uint64_t memory = 0;  ///< on the medium `file`: bytes that pages which were written to may
-                               ///< take; 0: half of the machine's, or of the control group's limit
-    /// Set by what opens the region (map, snapshot, checkpointed): what they are given is ignored.
+    std::uint64_t memory = 0;  ///< on the medium `file`: limit in bytes for dirty pages in memory;
+                               ///< 0: half of the machine's, or of the control group's limit
+    /// Set by the opener (map, snapshot, checkpointed); a caller's value is ignored.
     discipline kind = discipline::incll;
-    std::optional<medium_kind> medium;  ///< nullopt: found from the file
+    std::optional<medium_kind> medium;  ///< nullopt: detected from the file
     flush_policy flush = flush_policy::automatic;
     std::uint32_t fence_latency_ns = 0;  ///< emulated latency after each fence, 0 to 1,000 ns
-    std::uint64_t first_epoch = 1;       ///< at creation; for tests of wrap-around
+    std::uint64_t first_epoch = 1;       ///< at creation; for tests of counter wrap-around
     /// At creation: the region is mapped at the same address each time, so that its contents may
     /// hold ordinary pointers into it. Opening it for writing fails where that address is taken
     /// (errc::busy: by another region, a copy for example) or not to be had (errc::incompatible).
@@ -67,26 +68,25 @@ struct region_options {
 
 struct map_options {
     region_options region;
-    /// incll: durable with the epoch. eager: durable with every write; on an ordinary disk with the
-    /// epoch. nullopt: what the region has, incll for a new one.
+    /// incll: writes are durable with their epoch. eager: durable when they return (on an ordinary
+    /// disk: with their epoch). nullopt: the region's own discipline, or incll for a new region.
     std::optional<discipline> kind;
-    /// Of discipline eager: one of eager_index_names() (eager.hpp). "": what the region has, "clht"
-    /// for a new one.
+    /// For the discipline eager: one of eager_index_names() (eager.hpp). Empty: the region's own,
+    /// or "clht" for a new region.
     std::string index;
     std::chrono::microseconds epoch =
         std::chrono::milliseconds(64);  ///< 1 ms to 10 s; 0: only sync() ends it
-    /// Most bytes of ordinary memory for hints about where keys are, which save the way down the
-    /// tree and are lost with the process. They need a sixteenth to an eighth of the region's size.
-    /// 0: none; nullopt: an eighth of region.memory, or of what that stands for.
+    /// Limit in bytes for hints: volatile memory that maps keys to leaves, so that an operation
+    /// need not descend the tree. Useful up to a sixteenth or an eighth of the region's size.
+    /// 0: no hints; nullopt: an eighth of region.memory or of its default.
     std::optional<std::uint64_t> hint_memory;
-    /// Of a new map of discipline incll: whether values of up to eight bytes under keys of up to
-    /// eight lie in the leaves of the tree, without a record. Such a map takes less memory and time
-    /// for them, and a little more for others. One that is there says itself how it was made.
-    /// errc::usage where eager is asked for.
+    /// For a new map of discipline incll: store values of up to eight bytes, under keys of up to
+    /// eight bytes, in the tree's leaves and not in records. Such values then take less memory and
+    /// time, others slightly more. An existing map keeps its setting. errc::usage with eager.
     bool small_values_in_leaves = false;
-    /// Whether reads compare the checksum of what they find with what they were asked for. Without
-    /// it a value that was damaged is given as it is. Writes look at what they replace, and
-    /// `holdfast check` at everything, in any case.
+    /// Verify the checksum of each record that is read. If false, a corrupt value may be returned
+    /// as it is. Writes verify the records that they replace, and `holdfast check` verifies all, in
+    /// any case.
     bool verify_reads = true;
 };
 

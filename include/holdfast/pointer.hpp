@@ -1,26 +1,26 @@
-// holdfast/pointer.hpp: addresses and pointers inside of regions.
+// holdfast/pointer.hpp: addresses and pointers within regions.
 //
-// Purpose. Regions live in one arena of address space, cut into aligned windows; a region is mapped
-// at the start of a window. So three questions about an address need no table: is it persistent
-// (is_persistent), where does its region begin (window_base), do two of them lie in one region
-// (same_region). Nothing in a region may be an address, for the next opening may map it elsewhere:
-// offset_pointer is what a structure of your own links its parts with.
+// Purpose. All regions are mapped in one arena of address space, divided into aligned windows; a
+// region starts at the begin of its window. Three questions about an address need no table: is it
+// persistent (is_persistent), where does its region begin (window_base), are two addresses in one
+// region (same_region). A region must not contain virtual addresses, since the next session may map
+// it elsewhere; structures in a region link their parts with offset_pointer.
 //
 //    arena   | window 0           | window 1           | ...
 //            ^ aligned            ^ window_size bytes further
 //            [region, mapped][  ] [region, mapped][  ]
 //
-// On the medium. An offset_pointer is one aligned word of 8 bytes: the distance from the region's
-// first byte, 0 for null (a header lies there). A file can be copied, moved, and opened at any
-// window, by any process, beside a copy of itself.
+// On the medium. An offset_pointer is one aligned word of 8 bytes: the distance in bytes from the
+// start of the region, 0 for null (offset 0 is the header). A file can be copied and moved, and
+// opened in any window by any process, also beside a copy of itself.
 //
-// Concurrency. The questions are wait-free. A pointer is stored with release and loaded with
-// acquire: who reads it sees what was written behind it, and on x86-64 the medium gets two stores
-// to one cache line in their order.
+// Concurrency. The three questions are wait-free. A pointer is stored with release and loaded with
+// acquire: a thread that reads it sees everything written before it was stored. On x86-64 two
+// stores to one cache line reach the medium in program order.
 //
-// Bad use. Storing an address of another region, or of ordinary memory, ends the process with a
-// message: the next opening would follow it into nothing. So does a pointer to persistent memory
-// that itself lies outside of the region.
+// Misuse ends the process with a message: storing the address of another region or of ordinary
+// memory (it would dangle in the next session), or storing a persistent address in an
+// offset_pointer that is itself outside of that region.
 //
 // Literature: Coburn et al., NV-Heaps (ASPLOS 2011), section 3.1 (relative pointers).
 #pragma once
@@ -30,8 +30,8 @@
 #include <cstdint>
 #include <type_traits>
 
-/// log2 of a window's size in bytes. The build of the library sets it: a program that was compiled
-/// for another one must not use it.
+/// log2 of a window's size in bytes. The library's build defines it; a program must be compiled
+/// with the same value as the library.
 #ifndef HF_WINDOW_BITS
 #define HF_WINDOW_BITS 40
 #endif

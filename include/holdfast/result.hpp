@@ -1,7 +1,7 @@
 // holdfast/result.hpp: errors of the environment, and of the data.
 //
-// A programmer's error aborts with a message (HF_CHECK). Everything the environment can do to us is
-// a result<T>: what was attempted, where, why it failed, and what to do next.
+// A programmer's error ends the process with a message (HF_CHECK). An error of the environment is
+// returned as a result<T>: what was attempted, where, why it failed, and what to do next.
 #pragma once
 
 #include <tl/expected.hpp>
@@ -13,10 +13,10 @@
 
 namespace hf {
 
-/// Classes of errors. The number is the exit code of the command-line tool.
+/// Classes of errors. The number is the exit status of the command-line tool.
 enum class errc : int {
     violation = 1,     ///< a check found something wrong in the data
-    usage = 2,         ///< absurd options or arguments
+    usage = 2,         ///< invalid options or arguments
     not_found = 3,     ///< no such file
     unsafe_file = 4,   ///< a symlink, directory, FIFO, another owner's or a world-writable file
     busy = 5,          ///< the region is open in another process
@@ -24,10 +24,10 @@ enum class errc : int {
     incompatible = 7,  ///< wrong version, byte order, discipline or feature
     no_space = 8,      ///< disk or region full
     denied = 9,        ///< no permission
-    medium = 10,       ///< the file system is not one that Holdfast can use
+    medium = 10,       ///< Holdfast cannot use this file system
     io = 11,           ///< any other error of the operating system
     too_large = 12,    ///< key or value over its limit
-    aborted = 13,      ///< a transaction that asked for it; nothing of it happened
+    aborted = 13,      ///< a transaction that called abort(); it has no effect
 };
 
 [[nodiscard]] const char* to_string(errc c) noexcept;
@@ -35,7 +35,7 @@ enum class errc : int {
 struct error {
     errc code = errc::io;
     std::string what;   ///< what was attempted: "open the region"
-    std::string where;  ///< file, and offset where that makes sense: "data/store.hf at offset 4096"
+    std::string where;  ///< file, and offset if known: "data/store.hf at offset 4096"
     std::string why;    ///< the reason: "checksum of superblock 1 is wrong"
     std::string next;   ///< what to do: "restore the file from a backup"
 
@@ -46,8 +46,8 @@ struct error {
 
 }  // namespace hf
 
-/// What value() throws where there is no value: what() is the error's own line, for this is what a
-/// program says that ends by it.
+/// Thrown by value() of a result without a value. what() is the line that error::to_string()
+/// returns, so that a program which does not catch it ends with this message.
 template <>
 class tl::bad_expected_access<hf::error> : public std::exception {
    public:
@@ -66,11 +66,11 @@ class tl::bad_expected_access<hf::error> : public std::exception {
 namespace hf {
 namespace detail {
 
-/// With the value() that not every version of tl::expected has where there is none.
+/// result<void>. Adds value(), which some versions of tl::expected<void, E> lack.
 class done : public tl::expected<void, hf::error> {
    public:
     done() = default;
-    // NOLINTNEXTLINE(google-explicit-constructor): it is one
+    // NOLINTNEXTLINE(google-explicit-constructor): a conversion on purpose
     done(tl::expected<void, hf::error> e) : expected(std::move(e)) {}
     using tl::expected<void, hf::error>::expected;
 
@@ -82,7 +82,7 @@ class done : public tl::expected<void, hf::error> {
 }  // namespace detail
 }  // namespace hf
 
-/// So that and_then() takes functions that return it.
+/// Lets and_then() take functions that return result<void>.
 template <>
 struct tl::detail::is_expected_impl<hf::detail::done> : std::true_type {};
 
@@ -91,7 +91,7 @@ namespace hf {
 template <class T>
 using result = std::conditional_t<std::is_void_v<T>, detail::done, tl::expected<T, error>>;
 
-/// failure({errc::io, "open the region", path, "..."}): an error as any result<T>.
+/// failure({errc::io, "open the region", path, "..."}) converts to any result<T> without a value.
 inline tl::unexpected<error> failure(error e) { return tl::unexpected<error>(std::move(e)); }
 
 }  // namespace hf

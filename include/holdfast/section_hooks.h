@@ -1,8 +1,8 @@
-/* holdfast/section_hooks.h: what compiled code calls around its stores to persistent memory.
+/* holdfast/section_hooks.h: calls that compiled code makes around its stores to persistent memory.
  *
- * Purpose. The compiler plugin (pass/) surrounds each store that may go to a region of failure-atomic
- * sections with the calls below; C programs that are compiled without the plugin may make them by
- * hand. Nobody else includes this file. C99 and C++; no other header is needed.
+ * Purpose. The compiler plugin (pass/) surrounds each store that may go to a region of
+ * failure-atomic sections with the calls below; C programs that are compiled without the plugin may
+ * make them by hand. No other program includes this file. C99 and C++; it needs no other header.
  *
  *     if (hf_is_persistent(p)) {
  *         int alone = hf_section_store(p, sizeof *p);
@@ -20,8 +20,7 @@
  *
  * Literature. Chakrabarti and Boehm, "Durability Semantics for Lock-based Multithreaded Programs",
  * HotPar 2013, section 2.7. */
-#ifndef HOLDFAST_SECTION_HOOKS_H
-#define HOLDFAST_SECTION_HOOKS_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -36,8 +35,8 @@ extern "C" {
 #endif
 
 /* The same number for programs whose address space is used otherwise (ThreadSanitizer, Valgrind):
- * the plugin reads it instead of the constant when it is told to (-mllvm -hf-arena=dynamic). It is
- * constant from the time when the first region is opened. */
+ * with -mllvm -hf-arena=dynamic the plugin reads it instead of the constant. It does not change
+ * after the first region was opened. */
 extern uintptr_t hf_section_arena_number;
 
 /* Whether p may point into a region of sections. */
@@ -46,8 +45,8 @@ static inline int hf_is_persistent(const void* p) {
 }
 
 /* Announces a store to [p, p + n), which lies in the arena. Call it before the store. A nonzero
- * result means that the thread is outside of all sections: call hf_section_stored() after the store,
- * and do nothing that waits in between. */
+ * result means that the thread is outside of all sections: call hf_section_stored() after the
+ * store, and do nothing that waits in between. */
 int hf_section_store(const void* p, size_t n);
 
 /* Ends what a nonzero result of hf_section_store() began. */
@@ -55,6 +54,4 @@ void hf_section_stored(void);
 
 #ifdef __cplusplus
 }
-#endif
-
 #endif

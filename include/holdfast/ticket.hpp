@@ -1,12 +1,12 @@
-// holdfast/ticket.hpp: by which one learns when a write is durable.
+// holdfast/ticket.hpp: identifies when a write becomes durable.
 #pragma once
 
 #include <cstdint>
 
 namespace hf {
 
-/// The epoch in which a write happened. Durable once durable_epoch() of the map, or durable() of
-/// the snapshot, has reached it.
+/// The epoch of a write. The write is durable once durable_epoch() of the map, or durable() of the
+/// snapshot, is at least this number.
 using ticket = std::uint64_t;
 
 }  // namespace hf

@@ -1,43 +1,46 @@
-// holdfast/transaction.hpp: what a running transaction does at each load and store.
+// holdfast/transaction.hpp: the loads and stores of a running transaction.
 //
-// Purpose. The transactions of NV-heaps (Coburn et al., ASPLOS 2011, section 3.5): all of what a
-// transaction stored is there after a crash, or nothing; others see all of it or nothing; and what
-// a transaction reads is at each moment a state that committed (opacity). Programs meet this class
-// as the argument of heap::atomic (heap.hpp), whose persistent types call load() and store().
+// Purpose. The transactions of NV-heaps (Coburn et al., ASPLOS 2011, section 3.5). After a crash
+// either all stores of a transaction are there or none; other threads see all of them or none; all
+// values that a transaction reads belong to one committed state, even if it aborts later (opacity).
+// Programs get this class as the argument of heap::atomic (heap.hpp), and the persistent types call
+// its load() and store().
 //
-// The unit is the cache line: it is what is owned, what is copied, and what is written back. A
-// table of ownership records, one for each line by a hash of its address, says who owns a line, or
-// which commit changed it last. A store takes ownership at once (eager conflict detection) and goes
-// to a private copy of the line; a commit makes the copies durable and only then puts them in place
-// (src/transaction/). So memory that others can reach never holds what has not committed.
+// The unit of ownership, of copies and of flushes is the cache line. A table of ownership records,
+// indexed by a hash of the line's address, holds for each line its owner, or the version of the
+// commit that changed it last. A store takes ownership at once (encounter-time locking: eager
+// conflict detection) and writes to a private copy of the line (lazy versioning, write-back). A
+// commit makes the copies durable first, and installs them in their home locations after that
+// (src/transaction/). So memory reachable by other threads never contains uncommitted data.
 //
 //    ownership record   | 0 | version of the last commit, 63 bits |
 //                       | 1 | number of the owner                 |
 //
-// Reads (T1). load() takes the word between two looks at the line's record: it is unchanged, not
-// owned, and not newer than the snapshot. So all words read belong to one moment: the snapshot's. A
-// newer record moves the snapshot, if everything read so far is still as it was; else the attempt
-// ends by an exception that atomic() catches, and begins anew.
+// Reads with validation (T1). load() reads the line's record before and after the word. The record
+// must be unchanged, not owned, and not newer than the snapshot. So all words read belong to one
+// moment, the snapshot's. If the record is newer, the snapshot is extended, provided that
+// everything read so far is unchanged; otherwise the attempt aborts by an exception that atomic()
+// catches, and the transaction restarts.
 //
-// Reads by the clock (T2). A transaction that only reads, at its first attempt, may do with less.
-// At its begin no commit was under way: so what memory held then is the snapshot. A commit moves
-// the clock before it puts its first word in place. So while the clock, looked at behind each word,
-// is still the snapshot, the word is of then. Once it is not, loads go by T1. But nothing was kept
-// of what had been read, so the snapshot can't move: where it would have to, the attempt ends, and
-// the next one goes by T1 from its begin.
+// Value-free reads by the clock (T2). The first attempt of a read-only transaction can do with
+// less. When it begins, no commit is in progress, so the memory is the snapshot. A commit advances
+// the clock before it installs its first word. So as long as the clock, read after each word, still
+// equals the snapshot, the word belongs to the snapshot. After the clock has advanced, loads use
+// T1. Since the words read before were not recorded, the snapshot cannot be extended; if it would
+// have to be, the attempt aborts, and the next one uses T1 from its start.
 //
-//   commit: under way := 1; clock += 1 ... words in place, lines given back ... under way := 0
-//   reader: snapshot := clock; is any commit under way? ... word; clock == snapshot?
+//   commit: in_progress := 1; clock += 1 ... install words, release lines ... in_progress := 0
+//   reader: snapshot := clock; is any commit in progress? ... word; clock == snapshot?
 //
-// All stores are releases, the reader's loads acquire. A commit that the snapshot includes had said
-// that it was under way; who finds that it is not any more sees its words. And who sees the word of
-// a later commit sees the clock that it moved.
+// All stores are releases, the reader's loads acquire. A commit that the snapshot includes had set
+// its in_progress flag before; a reader that finds the flag clear sees all of the commit's words.
+// A reader that sees a word of a later commit also sees the clock that this commit advanced.
 //
-// Literature. Coburn et al.; Dice, Shalev, Shavit, "Transactional Locking II" (DISC 2006) for the
-// versions and the clock; Felber, Fetzer, Riegel, "Dynamic Performance Tuning of Word-Based
-// Software Transactional Memory" (PPoPP 2008) for moving snapshots; Guerraoui, Kapalka, "On the
-// Correctness of Transactional Memory" (PPoPP 2008) for opacity; Dalessandro, Spear, Scott, "NOrec:
-// Streamlining STM by Abolishing Ownership Records" (PPoPP 2010) for reading by the clock alone.
+// Literature. Coburn et al.; Dice, Shalev, Shavit, "Transactional Locking II" (DISC 2006): versions
+// and the clock; Felber, Fetzer, Riegel, "Dynamic Performance Tuning of Word-Based Software
+// Transactional Memory" (PPoPP 2008): snapshot extension; Guerraoui, Kapalka, "On the Correctness
+// of Transactional Memory" (PPoPP 2008): opacity; Dalessandro, Spear, Scott, "NOrec: Streamlining
+// STM by Abolishing Ownership Records" (PPoPP 2010): reading by a global clock alone.
 #pragma once
 
 #include <holdfast/pointer.hpp>
@@ -59,29 +62,29 @@ class words_at_once;
 
 namespace detail {
 
-/// Ends an attempt from within the user's function; atomic() catches it. No std::exception, so that
-/// a handler for these does not take it.
+/// Thrown to abort an attempt from within the user's function; atomic() catches it and retries. Not
+/// derived from std::exception, so that a handler for these does not catch it.
 struct transaction_conflict {};
-/// Asked for by the program: abort() and retry().
+/// Thrown by abort(), and by retry() with again = true.
 struct transaction_abort {
     bool again = false;
 };
-/// What it needs can't be had: the transaction ends, and atomic() returns the error.
+/// Thrown when a resource is missing: the transaction ends, and atomic() returns the error.
 struct transaction_failure {
     error why;
 };
 
-/// How much of a transaction a heap's layer has (nv/layers.hpp). Of an open heap, not of its file.
+/// The isolation of an open heap's transactions (nv/layers.hpp). Not a property of its file.
 enum class isolation : std::uint8_t {
-    threads,   ///< all of it
-    alone,     ///< one thread: nothing is owned, nothing validated; atomic and durable
-    in_place,  ///< one thread: stores go in place at once, and are durable with the epoch; what was
-               ///< stored before an error stays
+    threads,   ///< full isolation between threads
+    alone,     ///< one thread: no ownership, no validation; still atomic and durable
+    in_place,  ///< one thread: stores go to the home location at once, and are durable with the
+               ///< epoch; an abort does not undo them
 };
 
 inline constexpr unsigned ownership_bits = 17;
 inline constexpr std::uint64_t owned_flag = std::uint64_t{1} << 63;
-/// A clock that no snapshot is of: for who does not read by the clock.
+/// A clock that differs from every snapshot: for transactions that do not read by the clock.
 inline constinit std::atomic<std::uint64_t> no_clock_to_read_by{~std::uint64_t{0}};
 
 template <std::size_t Bytes>
@@ -92,21 +95,21 @@ using bits_of = std::conditional_t<
 
 }  // namespace detail
 
-/// What one access may touch: 1, 2, 4 or 8 bytes, at a multiple of their number.
+/// The types that one access may load or store: 1, 2, 4 or 8 bytes, naturally aligned.
 template <class W>
 concept transactional_word = std::is_trivially_copyable_v<W> &&
                              (sizeof(W) == 1 || sizeof(W) == 2 || sizeof(W) == 4 || sizeof(W) == 8);
 
-/// One attempt of a transaction, of one thread. Made by the heap; not for other threads.
+/// One attempt of a transaction, made by the heap. Only the thread that runs it may use it.
 class transaction {
    public:
     transaction(const transaction&) = delete;
     transaction& operator=(const transaction&) = delete;
 
-    /// The calling thread's; nullptr: none is running.
+    /// The calling thread's transaction; nullptr: none is running.
     [[nodiscard]] static transaction* running() noexcept { return of_thread; }
 
-    /// The word as of the snapshot, or as this transaction has stored it. Memory of its heap.
+    /// Loads a word of the heap: this transaction's own store to it, or else the snapshot's value.
     template <transactional_word W>
     [[nodiscard, gnu::always_inline]] inline W load(const W* at) {
         using bits = detail::bits_of<sizeof(W)>;
@@ -119,7 +122,7 @@ class transaction {
         std::atomic<std::uint64_t>& record = ownership_[index];
         const std::uint64_t before = record.load(std::memory_order_acquire);
         const bits found = __atomic_load_n(as<bits>(at), __ATOMIC_ACQUIRE);
-        // No call while the word is at hand: it would be kept on the stack on each way to here.
+        // Do not call a function while `found` is live, or the compiler spills it on every path.
         if (record.load(std::memory_order_relaxed) == before && before <= snapshot_ &&
             (index == last_read_ || reads_ != reads_end_)) [[likely]] {
             if (index != last_read_) note_read(index);
@@ -128,16 +131,16 @@ class transaction {
         return std::bit_cast<W>(static_cast<bits>(load_slowly(at, sizeof(W))));
     }
 
-    /// The same for who has to meet an owner that has not committed yet: looks at the line's record
-    /// whatever this transaction reads by, so that it ends where somebody else owns the line.
+    /// As load(), but always checks the line's ownership record, and aborts if another transaction
+    /// owns the line. For reads that must not miss an uncommitted owner.
     template <transactional_word W>
     [[nodiscard]] W load_and_meet_owner(const W* at) {
         using bits = detail::bits_of<sizeof(W)>;
         return std::bit_cast<W>(static_cast<bits>(load_slowly(at, sizeof(W))));
     }
 
-    /// The same where the heap's isolation is `alone`: nothing but this transaction's own copies
-    /// can stand before the word in place.
+    /// As load(), for isolation `alone`: only this transaction's own copies can be newer than the
+    /// word at its home location.
     template <transactional_word W>
     [[nodiscard]] W load_alone(const W* at) {
         using bits = detail::bits_of<sizeof(W)>;
@@ -146,7 +149,7 @@ class transaction {
         return std::bit_cast<W>(static_cast<bits>(load_slowly(at, sizeof(W))));
     }
 
-    /// Visible to others, and durable, with the commit. Memory of its heap.
+    /// Stores a word of the heap. Visible to other threads, and durable, with the commit.
     template <transactional_word W>
     void store(W* at, std::type_identity_t<W> value) {
         using bits = detail::bits_of<sizeof(W)>;
@@ -157,16 +160,16 @@ class transaction {
         store_slowly(at, sizeof(W), std::bit_cast<bits>(value));
     }
 
-    /// As load() and store() of each of the bytes, in pieces of up to 8 bytes. Consistent: all
-    /// pieces are of one snapshot.
+    /// Loads or stores `bytes` bytes, split into words of up to 8 bytes. All words loaded belong to
+    /// one snapshot.
     void load_bytes(const void* at, void* to, std::size_t bytes);
     void store_bytes(void* at, const void* from, std::size_t bytes);
     /// As memmove, within the heap.
     void move_bytes(void* to, const void* from, std::size_t bytes);
 
-    /// Says that the place will be used soon: for transactions that know many places ahead. Any
-    /// address will do. Its line's record is fetched, too: it is out of the cache as often.
-    /// (Inlined, or g++ takes a call for one that does nothing.)
+    /// Prefetches the line at `at` (any address) and its ownership record, which misses the cache
+    /// as often. For transactions that know their accesses ahead. (Inlined, or g++ takes a call for
+    /// one that does nothing.)
     [[gnu::always_inline]] static inline void prefetch(const void* at) noexcept {
         __builtin_prefetch(at, 1);
         if (const transaction* const t = of_thread; t != nullptr) {
@@ -174,44 +177,46 @@ class transaction {
         }
     }
 
-    /// Memory of the heap that nobody else knows of, until what leads to it commits; gone if this
-    /// transaction does not. At a multiple of 16 bytes, of 64 where the size is one; its bytes mean
-    /// nothing. Ends the transaction where there is none (errc::no_space).
+    /// Allocates memory of the heap. No other thread can reach it until a pointer to it commits; it
+    /// is freed if this transaction does not commit. Aligned to 16 bytes, to 64 if `bytes` is a
+    /// multiple of 64; the contents are undefined. Ends the transaction with errc::no_space if the
+    /// heap is full.
     [[nodiscard]] std::byte* allocate(std::uint64_t bytes);
-    /// `bytes` as at its allocate(). Nobody gets it before every transaction that might know it has
-    /// ended. Ends the process where it is no such memory.
+    /// Frees memory at the commit; `bytes` as given to allocate(). It is reused only when every
+    /// transaction that may still read it has ended. Ends the process if p is not an allocated
+    /// block of this size.
     void release(void* p, std::uint64_t bytes);
 
-    // What ends a transaction is an exception. It ends even if a handler of the program's own
-    // (`catch (...)`) takes that: it never commits what was done up to there.
+    // Transactions are ended by an exception. If a handler of the program (`catch (...)`) swallows
+    // it, the transaction is aborted all the same: it never commits the part done so far.
 
-    /// Ends the transaction: nothing of it happened, and atomic() returns errc::aborted.
+    /// Aborts the transaction: it has no effect, and atomic() returns errc::aborted.
     [[noreturn]] static void abort();
-    /// Nothing of it happened, and it is begun anew, after a while that grows.
+    /// Aborts this attempt and runs the transaction again after a delay that grows.
     [[noreturn]] static void retry();
-    /// Ends the transaction: nothing of it happened, and atomic() returns this error; errc::aborted
-    /// where the program took the exception.
+    /// Aborts the transaction: it has no effect, and atomic() returns `why`; errc::aborted if the
+    /// program swallowed the exception.
     [[noreturn]] static void fail(error why);
-    /// Nothing of it happened, and it is begun anew: it has met another, or needs the epoch's end.
+    /// Aborts this attempt and retries, because of a conflict or because an epoch has to end first.
     [[noreturn]] static void meet_conflict();
 
-    /// Whether it was begun as one that writes nothing.
+    /// True if the transaction was started as read-only.
     [[nodiscard]] bool is_read_only() const noexcept { return read_only_; }
-    /// Whether p lies in the transaction's heap. One comparison.
+    /// True if p is in the transaction's heap. One comparison.
     [[nodiscard]] bool covers(const void* p) const noexcept {
         return (reinterpret_cast<std::uint64_t>(p) ^ base_) >> window_bits == 0;
     }
     /// The first byte of the heap's region.
     [[nodiscard]] std::byte* base() const noexcept { return reinterpret_cast<std::byte*>(base_); }
-    /// Another for each transaction of the process, the same in all attempts: by it a pointer that
-    /// is good in one transaction alone is told from others.
+    /// A number unique among the transactions of this process, the same in all attempts of one. It
+    /// identifies pointers that are valid in one transaction only.
     [[nodiscard]] std::uint64_t serial() const noexcept { return serial_; }
-    /// Of the calling thread's place in the heap: below 256, no other running transaction's.
+    /// Number of the calling thread's lane in the heap: below 256, used by no other thread.
     [[nodiscard]] unsigned thread_number() const noexcept { return lane_; }
 
    private:
     friend class transactional;
-    friend class context;  // all of it: src/transaction/context.hpp
+    friend class context;  // the complete state: src/transaction/context.hpp
     friend class nv::detail::words_at_once;
     static constexpr std::uint64_t index_mask = (std::uint64_t{1} << detail::ownership_bits) - 1;
     static constexpr std::uint64_t none = ~std::uint64_t{0};
@@ -227,13 +232,13 @@ class transaction {
         using lax [[gnu::may_alias]] = std::conditional_t<std::is_const_v<W>, const B, B>;
         return reinterpret_cast<lax*>(at);
     }
-    /// There is room.
+    /// Records a read. The read set must have room.
     void note_read(std::uint64_t index) {
         last_read_ = index;
-        quiet_clock_ = &detail::no_clock_to_read_by;  // it has moved: looked at no more
+        quiet_clock_ = &detail::no_clock_to_read_by;  // the clock has advanced: T1 from here on
         *reads_++ = static_cast<std::uint32_t>(index);
     }
-    /// What runs on this thread will not commit, whoever takes the exception that follows.
+    /// Ensures that the thread's transaction does not commit, even if its exception is swallowed.
     static void doom_running(bool begins_anew) noexcept;
     [[nodiscard, gnu::cold]] std::uint64_t load_slowly(const void* at, unsigned bytes);
     void store_slowly(void* at, unsigned bytes, std::uint64_t value);
@@ -242,50 +247,50 @@ class transaction {
 
     std::atomic<std::uint64_t>* ownership_ = nullptr;
     std::uint64_t base_ = 0;
-    /// T2; what no snapshot is of, where it does not read by the clock.
+    /// The clock for T2; otherwise one that never equals the snapshot.
     const std::atomic<std::uint64_t>* quiet_clock_ = &detail::no_clock_to_read_by;
-    std::uint64_t snapshot_ = 0;  ///< version; all words read are as of then
+    std::uint64_t snapshot_ = 0;  ///< version; all words read are as of this commit
     std::uint64_t last_read_ = none;
-    std::uint32_t* reads_ = nullptr;  ///< where the next one goes: indices of ownership records
+    std::uint32_t* reads_ = nullptr;  ///< end of the read set: indices of ownership records
     std::uint32_t* reads_end_ = nullptr;
     std::uint64_t fresh_ = 0;  ///< the newest block of this transaction
     std::uint64_t fresh_bytes_ = 0;
     std::uint64_t serial_ = 0;
     unsigned lane_ = 0;
     bool read_only_ = false;
-    bool doomed_ = false;       ///< an exception has ended it, or left a part of it
-    bool begins_anew_ = false;  ///< that was asked for by what has ended it
-    bool has_copies_ = false;   ///< of lines, where the isolation is `alone`
+    bool doomed_ = false;       ///< must not commit: an exception was thrown, or left a nested call
+    bool begins_anew_ = false;  ///< if doomed: retry, do not return an error
+    bool has_copies_ = false;   ///< with isolation `alone`: has private copies of lines
 };
 
-/// What transactions run in: a heap, to programs.
+/// The base of a heap that runs transactions.
 class transactional {
    public:
     transactional(const transactional&) = delete;
     transactional& operator=(const transactional&) = delete;
 
-    /// Runs `f(transaction&)` until it commits, and returns what it returned, durably done. An
-    /// exception of f's ends the transaction, of which nothing happened, and comes out of here.
-    /// Within a transaction of the same heap f becomes a part of it; if an exception leaves f
-    /// there, the whole transaction can only end. errc::aborted: f called abort(); no_space: heap,
-    /// log or memory are full; usage: a transaction of another heap is running. f may run more
-    /// than once: what it does to ordinary memory should bear that.
+    /// Runs `f(transaction&)` until it commits. Returns the result of f when the commit is durable.
+    /// If f throws, the transaction has no effect and the exception is passed on. Within a
+    /// transaction of the same heap, f becomes part of it; if f throws there, the whole transaction
+    /// cannot commit any more. Errors: errc::aborted: f called abort(); no_space: the heap, the log
+    /// or memory is full; usage: a transaction of another heap is running. f may run several times,
+    /// so its effects on ordinary memory must allow repetition.
     template <class F>
     auto atomic(F&& f) {
         return run(f, false, nullptr);
     }
-    /// The same, without waiting: it is durable when durable(when) says so. On persistent memory it
-    /// is at once.
+    /// As atomic(), but does not wait for durability: durable(when) tells when the commit is
+    /// durable. On persistent memory it is at once.
     template <class F>
     auto later(F&& f, ticket& when) {
         return run(f, false, &when);
     }
-    /// The same for what writes nothing: no flush, no fence, and nothing to wait for.
+    /// As atomic(), for a function that stores nothing: no flush, no fence, no wait.
     template <class F>
     auto read(F&& f) {
         return run(f, true, nullptr);
     }
-    /// Waits for what later() has begun. Not within a transaction.
+    /// Waits until the commit of a later() call is durable. Must not run within a transaction.
     [[nodiscard]] virtual result<void> wait_durable(ticket when) = 0;
     [[nodiscard]] virtual bool durable(ticket when) const noexcept = 0;
 
@@ -293,16 +298,17 @@ class transactional {
     transactional() = default;
     ~transactional() = default;
 
-    // Between begin() and the end of one of the others the thread is in a transaction.
+    // The thread is in a transaction from begin() until commit() or roll_back() returns.
     [[nodiscard]] virtual transaction& begin(bool read_only, unsigned attempt) = 0;
-    /// False: it must begin anew. May throw like the user's function. (An optional would be written
-    /// to the stack in two parts and read as one, and that read waits for the fence before it.)
+    /// False: the transaction must restart. May throw the same exceptions as the user's function.
+    /// (An optional would be stored to the stack in two parts and loaded as one, and that load
+    /// stalls until the preceding fence completes.)
     [[nodiscard]] virtual bool commit(transaction& t, ticket& done) = 0;
-    /// `anew`: another attempt follows at once.
+    /// `anew` is true if another attempt follows at once.
     virtual void roll_back(transaction& t, bool anew) noexcept = 0;
-    /// Outside of a transaction, so many attempts behind it.
+    /// Delays the next attempt; called outside of a transaction, after attempt number `attempt`.
     virtual void back_off(unsigned attempt, bool asked_for) noexcept = 0;
-    /// Behind a commit, outside of it.
+    /// Called after each commit, outside of the transaction.
     virtual void committed(ticket when) = 0;
     [[nodiscard]] virtual bool waits() const noexcept = 0;
     [[nodiscard]] virtual std::uint64_t base() const noexcept = 0;

@@ -73,7 +73,7 @@ void heap_audit::read_segment(const segment& s, bool first) {
     }
 }
 
-/// A run that is possible where it stands; nullopt (and a violation) when it is not.
+/// A run that is possible at its position; nullopt (and a violation) otherwise.
 std::optional<page_run> heap_audit::read_run(const segment& s, u64 page, u64 end) {
     const page_run what = view_.run_at(s, page);
     const auto bad = [&](const std::string& why) -> std::optional<page_run> {
@@ -148,7 +148,7 @@ std::optional<heap_audit::place> heap_audit::locate(u64 payload_offset, u64 head
     const u32 index = s->run_of_page[(payload_offset - s->offset) / page_size];
     if (index == no_run) return std::nullopt;
     const run& r = runs_[index];
-    // Less than nothing, and so no block's, where the header would begin before the run.
+    // Wraps around if the header would begin before the run: then it is not a block.
     const u64 in_run = payload_offset - header - r.offset;
     if (r.what.use == page_use::extent) {
         if (in_run != 0) return std::nullopt;

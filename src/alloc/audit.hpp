@@ -1,27 +1,27 @@
-// alloc/audit.hpp: checks a heap that may be damaged, and what others say that they own.
+// alloc/audit.hpp: checks a heap that may be damaged, against the claims of its owners.
 //
 // Purpose. Reads the whole heap of a region without trusting a byte of it: segments, page runs,
-// what is free. Then an owner (masstree/audit.hpp, say) claims every block that it refers to, and
-// finish() tells what belongs to nobody. Violations are collected, never repaired.
+// free blocks. Then an owner (e.g. masstree/audit.hpp) claims every block that it refers to, and
+// finish() reports blocks without an owner. Violations are collected, never repaired.
 //
-//   audit_view (a policy's)                      heap_audit (serves all)
+//   audit_view (of a policy)                     heap_audit (for all policies)
 //   which pages of a segment hold runs    ──>    walks them, keeps two bits a block
-//   what a descriptor says                ──>    is it possible where it stands?
-//   which blocks are free                 ──>    free twice? where no block is?
+//   contents of a descriptor              ──>    possible at its position?
+//   which blocks are free                 ──>    free twice? not a block?
 //                        owners' claims   ──>    claimed twice? claimed but free?
 //                                                neither free nor claimed?
 //
 // Checks.
-//  H1  a walk by lengths meets every run, runs have a known use and a possible length;
-//  A1  each block is claimed once, or free once; each extent is claimed once; where a policy counts
-//      what it hands out, the counts equal the claims.
+//  H1  a walk by lengths reaches every run, runs have a known use and a possible length;
+//  A1  each block is claimed once, or free once; each extent is claimed once; if a policy counts
+//      allocated blocks, the counts equal the claims.
 //
 // Method. A view reads everything as recovery would leave it, so it works before, during and after
-// recovery. No offset is followed before it is known to be a block's; whatever meets a block twice
-// ends there, so nothing runs in circles.
+// recovery. An offset is validated as a block's before it is followed; a walk that reaches a block
+// twice ends there, so cycles are harmless.
 //
-// Concurrency. Nobody may be changing the heap. Writes nothing.
-// Cost. What the view reads; memory of a quarter of a byte a block and four bytes a page.
+// Concurrency. No thread may change the heap. The audit writes nothing.
+// Cost. The reads of the view; memory of a quarter of a byte a block and four bytes a page.
 #pragma once
 
 #include "alloc/geometry.hpp"
@@ -36,25 +36,25 @@
 
 namespace hf {
 
-/// Something that must not be.
+/// An invariant that does not hold.
 struct violation {
     u64 offset = 0;  ///< in the file
     std::string text;
 };
 
-/// What a heap holds.
+/// Statistics of a heap.
 struct heap_figures {
     struct of_class {
         u64 slabs = 0;
         u64 blocks = 0;      ///< in slabs
-        u64 handed_out = 0;  ///< by the counters
+        u64 handed_out = 0;  ///< allocated, by the counters
         u64 claimed = 0;     ///< as found by the owner's walk
         u64 free = 0;        ///< in free lists
-        u64 pending = 0;     ///< freed, not yet to be handed out
-        u64 fresh = 0;       ///< behind bump pointers
-        u64 leaked = 0;      ///< nobody's
+        u64 pending = 0;     ///< freed, not yet reusable
+        u64 fresh = 0;       ///< never used: after bump pointers
+        u64 leaked = 0;      ///< without an owner
 
-        /// Blocks of its slabs that hold nothing, by the counters.
+        /// Unused blocks of its slabs, by the counters.
         [[nodiscard]] u64 idle() const noexcept { return blocks - std::min(blocks, handed_out); }
     };
     std::array<of_class, block_classes> classes;
@@ -64,29 +64,29 @@ struct heap_figures {
     u64 slab_pages = 0;
     u64 extents = 0;
     u64 extent_pages = 0;
-    u64 extent_pages_handed_out = 0;  ///< by the counters
+    u64 extent_pages_handed_out = 0;  ///< allocated, by the counters
     u64 extents_claimed = 0;
     u64 free_runs = 0;
     u64 free_pages = 0;        ///< used before, free now
     u64 largest_free_run = 0;  ///< pages
     u64 untouched_pages = 0;   ///< never used
-    /// Of the structure that lives in the heap, by the counters; nullopt: they have not been kept.
+    /// Objects of the structure in the heap, by the counters; nullopt: they are not maintained.
     std::optional<u64> objects;
 
     [[nodiscard]] u64 handed_out_bytes() const noexcept;
-    /// Bytes in slabs that no block handed out covers.
+    /// Bytes in slabs that are not in allocated blocks.
     [[nodiscard]] u64 idle_slab_bytes() const noexcept;
-    /// Bytes of slabs and extents: what the idle ones are a share of.
+    /// Bytes of slabs and extents, of which idle_slab_bytes() is a part.
     [[nodiscard]] u64 taken_bytes() const noexcept {
         return (slab_pages + extent_pages) * page_size;
     }
-    /// Pages that may become anything: used before, or not yet.
+    /// Bytes of pages that are usable for any purpose: used before, or never.
     [[nodiscard]] u64 spare_bytes() const noexcept {
         return (free_pages + untouched_pages) * page_size;
     }
 };
 
-/// What a tree holds.
+/// Statistics of a tree.
 struct tree_figures {
     u64 layers = 0;
     u64 empty_layers = 0;  ///< below the first one; harmless
@@ -104,11 +104,11 @@ struct tree_figures {
 
 class audit_report {
    public:
-    /// How many violations are kept; the others are counted.
+    /// Maximum number of violations kept; further ones are counted.
     static constexpr std::size_t most_kept = 1000;
 
     void add(u64 offset, std::string text);
-    /// Part of what there is was not reached, so what belongs to nobody is a consequence.
+    /// Part of the heap was not reached, so missing owners are not reported.
     void mark_incomplete() noexcept { complete_ = false; }
 
     [[nodiscard]] const std::vector<violation>& violations() const noexcept { return kept_; }
@@ -129,44 +129,44 @@ class audit_report {
 
 class heap_audit;
 
-/// What has been learnt of a block.
+/// State of a block in the audit.
 enum class block_state : u8 { unseen = 0, free = 1, fresh = 2, claimed = 3 };
 
-/// A policy's books, as the audit reads them. Nothing in them is trusted.
+/// A policy's data as the audit reads it. None of it is trusted.
 class audit_view {
    public:
     virtual ~audit_view() = default;
 
-    /// The pages of a segment in which runs lie.
+    /// The pages of a segment that can contain runs.
     struct bounds {
         u64 first;
         u64 end;
     };
-    /// Looks at a segment's header; `first`: no segment came before. nullopt: there is nothing to
-    /// walk, or a violation says why it can't be.
+    /// Checks a segment's header; `first`: it is the heap's first segment. nullopt: there is
+    /// nothing to walk, or a violation gives the reason.
     [[nodiscard]] virtual std::optional<bounds> look_at(const segment& s, bool first,
                                                         audit_report& report) = 0;
-    /// Where the descriptor of a page lies, for messages.
+    /// Offset of the descriptor of a page, for messages.
     [[nodiscard]] virtual u64 descriptor_of(const segment& s, u64 page) const = 0;
     [[nodiscard]] virtual page_run run_at(const segment& s, u64 page) const = 0;
-    /// A run that is possible where it stands, and counted. What the policy knows besides.
+    /// Further checks of the policy, for a run that is possible at its position, and counted.
     virtual void check_run(const segment& s, u64 page, const page_run& run,
                            audit_report& report) = 0;
-    /// Room in the heap's own pages that an owner has, once: what its root leads to.
+    /// Space for an owner's root in the heap's own pages; there is at most one.
     struct own_room {
         u64 offset;
         u64 bytes;
     };
     [[nodiscard]] virtual std::optional<own_room> founding() const { return std::nullopt; }
-    /// Tells the audit which blocks are free.
+    /// Reports free blocks to the audit.
     virtual void read_free(heap_audit& audit) = 0;
-    /// How many blocks are handed out, by class.
+    /// Reports the numbers of allocated blocks, by class.
     virtual void read_counters(heap_audit& audit) = 0;
-    /// Whether what nobody claims is free: the policy keeps no books of it, and there are no leaks.
+    /// True if unclaimed blocks are free: the policy does not record free blocks, and has no leaks.
     [[nodiscard]] virtual bool unclaimed_is_free() const { return false; }
-    /// Everything has been claimed.
+    /// Called when everything has been claimed.
     virtual void finish(heap_audit& audit) = 0;
-    /// What it means that a block is free, or fresh: "it is ...".
+    /// The meaning of `free` or `fresh` for a message: "it is ...".
     [[nodiscard]] virtual const char* name_of(block_state s) const = 0;
 };
 
@@ -175,14 +175,14 @@ class heap_audit {
     heap_audit(const region& r, audit_view& view, audit_report& report)
         : region_(r), view_(view), report_(report) {}
 
-    /// Segments and page runs; before everything else.
+    /// Reads segments and page runs. Call it first.
     void read_runs();
-    /// What is free, and the counters.
+    /// Reads free blocks and the counters.
     void read_free() { view_.read_free(*this); }
-    /// Only the counters: blocks handed out by class.
+    /// Reads only the counters: allocated blocks by class.
     void read_counters() { view_.read_counters(*this); }
 
-    /// A block or an extent, as a payload's owner sees it.
+    /// A block or an extent, described by its payload.
     struct place {
         u64 payload = 0;  ///< offset of the first byte of the payload
         u64 room = 0;     ///< bytes that the payload may have
@@ -191,24 +191,24 @@ class heap_audit {
         u32 lead = 0;     ///< bytes of the block before the header: lead_in()
         bool extent = false;
     };
-    /// What has its payload at the offset, behind a header of so many bytes; nullopt: nothing does.
+    /// The block whose payload is at the offset, after a header of `header` bytes; nullopt: none.
     [[nodiscard]] std::optional<place> locate(u64 payload_offset,
                                               u64 header = block_header_size) const noexcept;
-    /// The same; it may also begin later in a larger block that stands in for a smaller one.
+    /// As locate(), but the payload may also begin later in a larger block (lead_in()).
     [[nodiscard]] std::optional<place> locate_payload(u64 offset) const noexcept;
-    /// Whether the offset lies where the walk over the runs did not get to.
+    /// True if the walk over the runs did not reach the offset.
     [[nodiscard]] bool is_unknown(u64 offset) const noexcept;
-    /// Whether `payload` bytes would be given just such a place.
+    /// True if an allocation of `payload` bytes would get such a block.
     [[nodiscard]] bool fits(const place& p, u64 payload,
                             u64 header = block_header_size) const noexcept;
-    /// Says that the thing at `from` owns it; a violation where it is free or has an owner. False:
-    /// it was claimed before, so its contents have been looked at.
+    /// Claims it for the object at `from`; a violation if it is free or has an owner. False:
+    /// it was claimed before, so its contents have been checked.
     bool claim(const place& p, const char* what, u64 from);
-    /// Is told of each first claim.
+    /// Called at each first claim.
     using claim_visitor = std::function<void(const place& p, const char* what, u64 from)>;
     void tell_claims(claim_visitor visit) { told_ = std::move(visit); }
 
-    /// What belongs to nobody, and the counters.
+    /// Reports blocks without an owner, and checks the counters.
     void finish();
 
     // --- for a policy's view ---
@@ -222,9 +222,9 @@ class heap_audit {
     [[nodiscard]] const char* name_of(block_state s) const;
     /// Larger blocks may be claimed for smaller payloads: may_stand_in().
     void let_larger_stand_in() noexcept { larger_stand_in_ = true; }
-    /// What payloads are given, if not the classes of today's format.
+    /// The size classes of payloads, if not those of today's format.
     void set_classes(class_range c) noexcept { classes_ = c; }
-    /// Neither free nor claimed before.
+    /// Marks a block that is neither free nor claimed yet.
     void set_free(const place& p, block_state s) noexcept {
         set_state(runs_[p.run].first_state + p.block, s);
     }
@@ -242,12 +242,12 @@ class heap_audit {
     struct run {
         u64 offset;
         page_run what;
-        u64 first_state;  ///< of its blocks, in states_
+        u64 first_state;  ///< index of its first block in states_
     };
     struct span {
         u64 offset;
         u64 pages;
-        u64 first_page;  ///< that runs can lie in
+        u64 first_page;  ///< first page that can contain runs
         std::vector<u32> run_of_page;
     };
 
@@ -262,7 +262,7 @@ class heap_audit {
     const region& region_;
     audit_view& view_;
     audit_report& report_;
-    std::vector<span> spans_{span{}};  ///< by offset; the first is empty and holds nothing
+    std::vector<span> spans_{span{}};  ///< by offset; the first one is an empty sentinel
     std::vector<run> runs_;
     std::vector<u8> states_;
     u64 blocks_ = 0;  ///< in all slabs

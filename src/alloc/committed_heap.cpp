@@ -50,12 +50,12 @@ committed_heap::block committed_heap::take_from(bin& b) {
         b.with_room.pop_back();
     }
     if (b.with_room.empty()) return {&s, number};
-    // Who takes the next one fills it at once, and would wait for a block that nobody has used for
-    // long.
+    // The thread that takes the next block fills it at once, and would wait for the cache miss of a
+    // block that was not used for long.
     const slab& next_of = *b.with_room.back();
     if (const auto next = next_of.next_block()) {
         const auto* const first = region_.at<std::byte>(*next);
-        // A small block may lie in two lines, and of a large one the second is filled as soon.
+        // A small block may be in two lines, and of a large one the second is filled soon, too.
         const u32 bytes = std::min<u32>(block_size(next_of.size_class), 2 * line_size);
         __builtin_prefetch(first, 1);
         __builtin_prefetch(first + bytes - 1, 1);
@@ -63,7 +63,7 @@ committed_heap::block committed_heap::take_from(bin& b) {
     return {&s, number};
 }
 
-/// The slab may have been another bin's.
+/// The slab may belong to another bin.
 void committed_heap::move(slab& s, u32 to) {
     {
         bin& from = lock_bin_of(s);
@@ -77,8 +77,8 @@ void committed_heap::move(slab& s, u32 to) {
     list(now, s);
 }
 
-/// A slab of any shard with so many blocks free. The bin's own will do: another thread of the shard
-/// has been faster.
+/// Finds a slab of any shard with at least `least_free` free blocks. May find one in this bin, if
+/// another thread of the shard was faster.
 bool committed_heap::take_over(u32 to, u32 least_free) {
     for (u32 i = to % block_classes; i < shards * block_classes; i += block_classes) {
         slab* found = nullptr;
@@ -91,7 +91,7 @@ bool committed_heap::take_over(u32 to, u32 least_free) {
             }
             if (found == nullptr) continue;
             unlist(bins_[i], *found);
-            ++found->movers;  // another may meet it on its way
+            ++found->movers;  // another thread may find it during the move
             found->bin.store(to, std::memory_order_release);
         }
         bin& now = lock_bin_of(*found);
@@ -103,7 +103,7 @@ bool committed_heap::take_over(u32 to, u32 least_free) {
     return false;
 }
 
-/// Gives the bin a slab with free blocks, of what there is. False: there is none.
+/// Gives the bin an existing slab with free blocks. False: there is none.
 result<bool> committed_heap::find_room(u32 to) {
     const u32 size_class = to % block_classes;
     const u64 pages = slab_pages(size_class);
@@ -161,7 +161,7 @@ void committed_heap::keep_block(const block& b) {
     b.of->keep(b.number);
 }
 
-/// Pages that are a slab in this process only go back with its last block.
+/// Pages that are a slab only in this process are freed with its last block.
 void committed_heap::free_block(const block& b) {
     slab& s = *b.of;
     bin& of = lock_bin_of(s);

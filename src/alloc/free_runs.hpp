@@ -1,7 +1,7 @@
-// free_runs.hpp: the volatile index of free runs of pages, by place and by size.
+// free_runs.hpp: the volatile index of free page runs, by offset and by size.
 //
-// Runs that touch are joined here and nowhere else: what the descriptors say of them is the
-// policy's. Nothing here is durable. Concurrency: none; a heap's page mutex guards it.
+// Adjacent runs are joined here and nowhere else; the policy maintains their descriptors.
+// Nothing here is durable. Concurrency: none; a heap's page mutex guards it.
 #pragma once
 
 #include "alloc/size_class.hpp"
@@ -19,11 +19,11 @@ class free_runs {
         u64 pages = 0;
     };
 
-    /// From here on free; not yet in the index.
+    /// Adds a free run that is not in the index yet.
     void insert(u64 offset, u64 pages);
 
-    /// The smallest run of at least `pages` pages that `may_take(offset)` has nothing against; what
-    /// is left of it stays in the index. Returned is the whole run; none: pages = 0.
+    /// Takes the smallest run of at least `pages` pages for which `may_take(offset)` is true; the
+    /// remainder stays in the index. Returns the whole run; pages = 0 if there is none.
     template <class MayTake>
     [[nodiscard]] run take(u64 pages, MayTake&& may_take) {
         for (auto it = by_size_.lower_bound({pages, 0}); it != by_size_.end(); ++it) {
@@ -35,7 +35,7 @@ class free_runs {
         return {};
     }
 
-    /// All of them.
+    /// Number of free pages.
     [[nodiscard]] u64 pages() const noexcept {
         u64 n = 0;
         for (const auto& [offset, pages] : by_offset_) n += pages;

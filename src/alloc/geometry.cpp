@@ -12,8 +12,8 @@ bool is_possible(const page_run& run, u64 room, class_range classes) noexcept {
 
 namespace {
 
-/// Pages that the region may have while its heap is what grows. Where no part of an epoch outlives
-/// a crash nothing is undone.
+/// Maximum number of pages up to which the heap may grow the region. On a medium whose epochs are
+/// atomic there are no undo logs.
 u64 heap_limit(const region& r) {
     u64 kept = r.med().is_atomic() ? 0 : kept_from_heap(r.max_pages());
     for (const segment& s : r.segments()) {
@@ -47,7 +47,7 @@ u64 first_size(u64 bytes, u64 max_size) noexcept {
     return std::min(bytes, max_size - kept_from_heap(max_size / page_size) * page_size);
 }
 
-// Less and less of it: where there is little left, it should not be taken page by page. But each
+// Tries smaller and smaller growths: near the limit, it should not grow page by page. But each
 // attempt that a full disk refuses costs syncs.
 result<segment> grow_heap(region& r, u64 least) {
     const u64 now = r.size() / page_size;

@@ -11,7 +11,7 @@ using committed::word_change;
 
 namespace {
 
-/// How far ahead settle() asks for what it will need.
+/// Prefetch distance of settle().
 constexpr std::size_t items_ahead = 8;
 
 }  // namespace
@@ -93,7 +93,7 @@ std::span<const word_change> heap_batch::changes() {
     for (const item& i : items_) add_changes(i);
     if (changes_.size() < 2) return changes_;
     std::ranges::sort(changes_, {}, &word_change::offset);
-    std::size_t last = 0;  // of those that are merged; the first is merged with itself
+    std::size_t last = 0;  // the last merged one; the first is merged with itself
     for (const word_change& c : changes_) {
         if (changes_[last].offset == c.offset) {
             changes_[last].clear |= c.clear;
@@ -154,7 +154,8 @@ void heap_batch::settle() {
     HF_CHECK(state_ == state::applied, "a batch is applied before it is settled");
     HF_PERSIST_POINT("alloc C3: the log's entry is gone before what it freed is handed out");
     for (std::size_t n = 0; n < items_.size(); ++n) {
-        // Those of an epoch are many, of slabs in no order: what is known of these is far away.
+        // A batch may join many transactions, with slabs in random order: their state is not
+        // cached.
         if (n + items_ahead < items_.size()) {
             const committed_heap::block& soon = items_[n + items_ahead].of;
             if (soon.of != nullptr) soon.of->prefetch(soon.number);

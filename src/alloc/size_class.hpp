@@ -1,19 +1,19 @@
 // size_class.hpp: block sizes of the allocator.
 //
 // A block is a 16-byte header followed by the payload. A block whose size is a multiple of 64
-// starts on a cache line, so its payload starts 16 bytes into one: what an in-cache-line log has to
-// know. Larger payloads than a block's get whole pages.
+// starts on a cache line, so its payload starts 16 bytes into one, which an in-cache-line log
+// relies on. Payloads larger than a block get whole pages.
 //
 //   bytes up to   a class every
-//   512           16 bytes             the finest that a header can name
+//   512           16 bytes             the finest that a header can express
 //   2 KiB         16th of a doubling   the last size of which each class fills a page differently
 //   4 KiB         8th
 //   64 KiB        4th                  slabs of several pages: few, each mostly idle at first
 //
-// Numbers lie on the medium. Format 1 of a heap had the classes 0 to 42 alone: a class every 16
-// bytes up to 128, then four a doubling. They are a part of today's, and have kept their numbers;
-// the others were numbered behind them. So a number means the same in each heap, and what a heap of
-// format 1 must never do is to use one of the others.
+// Class numbers are stored on the medium. Format 1 of a heap had only the classes 0 to 42: one
+// every 16 bytes up to 128, then four a doubling. They are part of today's, with unchanged numbers;
+// the others have higher numbers. So a number means the same in each heap, and a heap of
+// format 1 must never use one of the others.
 #pragma once
 
 #include "base/bits.hpp"
@@ -50,7 +50,7 @@ namespace detail {
 struct class_tables {
     std::array<u16, block_classes> size_in_16ths{};  ///< by class; 64 KiB is 4096
     std::array<u8, block_classes> by_size{};         ///< classes, the smallest first
-    /// By the size in 16ths, rounded up: the class in a heap of today's format, and of format 1.
+    /// By size in 16ths, rounded up: the class in a heap of today's format, and of format 1.
     std::array<u8, largest_block / 16 + 1> fine{};
     std::array<u8, largest_block / 16 + 1> coarse{};
 
@@ -74,7 +74,7 @@ inline constexpr class_tables tables;
 
 }  // namespace detail
 
-/// Which classes a heap has: those of format 1, or all.
+/// The classes of a heap: those of format 1, or all.
 enum class class_range : u8 { coarse, fine };
 
 [[nodiscard]] constexpr u32 classes_in(class_range of) noexcept {
@@ -97,7 +97,7 @@ enum class class_range : u8 { coarse, fine };
     return detail::tables.by_size;
 }
 
-/// Pages that so many bytes take.
+/// Number of pages for `bytes` bytes.
 [[nodiscard]] constexpr u64 pages_of(u64 bytes) noexcept {
     return (bytes + page_size - 1) / page_size;
 }
@@ -119,17 +119,17 @@ enum class class_range : u8 { coarse, fine };
     return pages_of(payload + block_header_size);
 }
 
-/// Whether a larger block may be handed out for want of one of a class. It must be found out later
-/// what it is: so both lie in slabs of one page, whose descriptor says it. And there must be room
-/// for lead_in().
+/// True if a larger block may serve a request of class `wanted` when the region is full. Its real
+/// class must be found later: so both are in slabs of one page, whose descriptor gives it. And
+/// there must be room for lead_in().
 [[nodiscard]] constexpr bool may_stand_in(u32 larger, u32 wanted) noexcept {
     const u64 most = block_size(wanted) % line_size == 0 ? line_size - 16 : 0;
     return block_size(larger) > block_size(wanted) &&
            block_size(larger) >= block_size(wanted) + most && slab_pages(larger) == 1;
 }
 
-/// How far in a larger block one of class `wanted` begins, so that its payload lies in lines as it
-/// would.
+/// Offset within a larger block at which a block of class `wanted` begins, so that its payload has
+/// the same alignment to lines.
 [[nodiscard]] constexpr u64 lead_in(u64 block, u32 wanted) noexcept {
     return block_size(wanted) % line_size != 0 ? 0 : align_up(block, line_size) - block;
 }

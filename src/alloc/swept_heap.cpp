@@ -30,7 +30,7 @@ result<void> swept_heap::open() {
         if (auto ok = add_segment(s); !ok) return ok;
     }
     if (is_after_a_kill()) {
-        region_.med().fence();  // of add_segment()
+        region_.med().fence();  // for the flushes of add_segment()
         HF_PERSIST_POINT("swept S4: page words that were found are durable before pages are taken");
     }
     make_marks();
@@ -48,7 +48,7 @@ result<void> swept_heap::add_segment(const segment& s) {
     if (s.pages <= swept::own_pages(s.pages)) {
         return failure(corrupt_heap(region_, s.offset, "a heap segment is too small"));
     }
-    if (magic == 0) {  // grown, and nothing has been taken of it
+    if (magic == 0) {  // grown, but never used
         write_header(s);
     } else if (magic != swept::segment_header::magic_value ||
                h.first_usable != swept::own_pages(s.pages)) {
@@ -59,8 +59,8 @@ result<void> swept_heap::add_segment(const segment& s) {
     return index(segments_.back());
 }
 
-// The header says nothing that anything rests on, and is written again where it is missing:
-// whatever fence comes next will do.
+// Nothing depends on the header, and it is written again if it is missing:
+// so any later fence suffices.
 void swept_heap::write_header(const segment& s) {
     auto* h = region_.at<swept::segment_header>(s.offset);
     h->first_usable = swept::own_pages(s.pages);
@@ -118,7 +118,7 @@ run& swept_heap::add_run(const heap_span& s, u64 page, const page_run& what, boo
     return added;
 }
 
-/// Its object stays: somebody may be looking at it.
+/// The object is not destroyed, since another thread may read it.
 void swept_heap::remove_run(const run& r) {
     for (u64 i = 0; i < r.pages; ++i) {
         by_page_[r.offset / page_size + i].store(nullptr, std::memory_order_release);

@@ -1,7 +1,7 @@
-// base/byte_lock.hpp: a lock on one byte of an open file, seen by all who have opened it.
+// base/byte_lock.hpp: a lock on one byte of an open file, visible to all processes that opened it.
 //
-// An open-file-description lock: it belongs to the open file, tells two openings in one process
-// apart, and ends with the process at the latest. The byte need not be there.
+// An open-file-description lock: it belongs to the open file, also excludes a second open in the
+// same process, and ends with the process at the latest. The byte may be past the file's end.
 #pragma once
 
 #include "base/bits.hpp"
@@ -23,7 +23,7 @@ enum class byte_lock : short { shared = F_RDLCK, exclusive = F_WRLCK, none = F_U
     return byte;
 }
 
-/// Locks a byte or lets go of it. 0, or errno: EAGAIN where another has it and we do not wait.
+/// Acquires or releases the lock. Returns 0, or errno: EAGAIN if it is taken and `wait` is false.
 [[nodiscard]] inline int set_byte_lock(int fd, u64 offset, byte_lock kind, bool wait) noexcept {
     struct flock byte = lock_of(kind, offset);
     while (::fcntl(fd, wait ? F_OFD_SETLKW : F_OFD_SETLK, &byte) != 0) {
@@ -32,7 +32,7 @@ enum class byte_lock : short { shared = F_RDLCK, exclusive = F_WRLCK, none = F_U
     return 0;
 }
 
-/// Whether another's lock is in the way of such a one.
+/// True if another open file holds a lock that conflicts with `against`.
 [[nodiscard]] inline bool is_byte_locked(int fd, u64 offset, byte_lock against) noexcept {
     struct flock byte = lock_of(against, offset);
     return ::fcntl(fd, F_OFD_GETLK, &byte) == 0 && byte.l_type != F_UNLCK;

@@ -1,8 +1,8 @@
 // base/check.hpp: a programmer's error stops the process with a message.
 //
-// HF_CHECK stays in every build: a store that goes on after a broken invariant writes the damage to
-// the medium. HF_ASSERT is for checks too dear for a hot path; it is compiled (so it cannot rot)
-// but runs without NDEBUG only.
+// HF_CHECK stays in every build: a store that continues after a broken invariant writes the damage
+// to the medium. HF_ASSERT is for checks that are too expensive for a hot path; it is always
+// compiled, but evaluated only without NDEBUG.
 #pragma once
 
 namespace hf::detail {
@@ -14,8 +14,8 @@ namespace hf::detail {
 
 namespace hf {
 
-/// The environment has done something after which nothing that is said would be sure, a failed sync
-/// above all: the message goes to stderr, the process aborts.
+/// For errors of the environment after which the state of the data is unknown, mainly a failed
+/// sync: prints the message to stderr and aborts the process.
 [[noreturn]] void fatal(const char* message) noexcept;
 
 }  // namespace hf
@@ -26,7 +26,7 @@ namespace hf {
             ::hf::detail::check_failed(__FILE__, __LINE__, #condition, (message)); \
     } while (false)
 
-/// Whether HF_ASSERT runs: for what must be computed before it.
+/// True if HF_ASSERT is evaluated: for values that are computed only for an assertion.
 #ifdef NDEBUG
 namespace hf {
 constexpr bool assertions_run = false;

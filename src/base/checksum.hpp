@@ -1,6 +1,6 @@
 // base/checksum.hpp: the one checksum of everything on the medium (XXH3, 64 bits).
 //
-// It recognises torn and flipped bytes, not an adversary's.
+// It detects torn and flipped bytes, not deliberate changes.
 #pragma once
 
 #include "base/bits.hpp"
@@ -23,7 +23,7 @@ namespace hf {
 
 namespace detail {
 
-/// The bytes from `at` on as a word; they are there.
+/// The bytes of `s` from `at` on as a T; they must exist.
 template <class T>
 [[nodiscard]] inline u64 read_as(std::string_view s, std::size_t at) noexcept {
     T t;
@@ -31,7 +31,7 @@ template <class T>
     return t;
 }
 
-/// Up to eight bytes as a word: with their number it is theirs alone.
+/// Up to eight bytes as a word. Together with the size it identifies the string.
 [[nodiscard, gnu::always_inline]] inline u64 word_of(std::string_view s) noexcept {
     const std::size_t n = s.size();
     if (n == 8) [[likely]] {
@@ -42,7 +42,7 @@ template <class T>
     return read_as<u8>(s, 0) | read_as<u8>(s, n / 2) << 8 | read_as<u8>(s, n - 1) << 16;
 }
 
-/// Both halves of a product: each bit of a factor reaches most bits of the result.
+/// The two halves of the product, xor-ed: each bit of a factor reaches most bits of the result.
 [[nodiscard, gnu::always_inline]] inline u64 folded_product(u64 a, u64 b) noexcept {
     __extension__ using wide = unsigned __int128;
     const wide product = static_cast<wide>(a) * b;
@@ -53,7 +53,7 @@ template <class T>
 
 namespace detail {
 
-/// Of a string of up to 8 bytes and one of up to 16.
+/// For a string of up to 8 bytes and one of up to 16.
 [[nodiscard, gnu::always_inline]] inline u64 checksum64_of_short(std::string_view a,
                                                                  std::string_view b,
                                                                  u64 number) noexcept {
@@ -62,13 +62,13 @@ namespace detail {
     const u64 second = is_long ? read_as<u64>(b, 0) : word_of(b);
     const u64 third = is_long ? read_as<u64>(b, b.size() - 8) : 0;
     const u64 sizes = (u64{a.size()} << 56) ^ (u64{b.size()} << 48);
-    // Odd numbers without a pattern (of the digits of pi).
+    // Odd constants from the digits of pi.
     const u64 both =
         folded_product(first ^ 0x243f6a8885a308d3 ^ sizes, second ^ 0x13198a2e03707345 ^ number);
     return folded_product(both ^ third ^ 0xa4093822299f31d1, 0x082efa98ec4e6c89 + number);
 }
 
-/// Out of line: callers are small.
+/// Out of line, to keep the callers small.
 [[nodiscard, gnu::noinline]] inline u64 checksum64_of_long(std::string_view a, std::string_view b,
                                                            u64 number) noexcept {
     return checksum64(b.data(), b.size(), checksum64(a.data(), a.size(), number));
@@ -76,8 +76,8 @@ namespace detail {
 
 }  // namespace detail
 
-/// Of two strings and a number. Short ones, up to 8 and 16 bytes, cost two multiplications and no
-/// call: records of a key and a value are mostly that, and are looked at whenever they are read.
+/// The checksum of two strings and a number. If they have at most 8 and 16 bytes, it costs two
+/// multiplications and no call: most records of a key and a value do, and each read verifies one.
 [[nodiscard, gnu::always_inline]] inline u64 checksum64_of_two(std::string_view a,
                                                                std::string_view b,
                                                                u64 number) noexcept {
@@ -87,19 +87,19 @@ namespace detail {
     return detail::checksum64_of_long(a, b, number);
 }
 
-/// As if the pieces lay one behind the other.
+/// The checksum of the concatenated pieces.
 [[nodiscard]] inline u64 checksum64(std::span<const std::span<const std::byte>> pieces,
                                     u64 seed) noexcept {
     XXH3_state_t state;
-    // Without this the reset takes the secret of an earlier call for its own, if the stack still
-    // holds that call's seed.
+    // Without this the reset would reuse the secret of an earlier call, if the stack still contains
+    // that call's seed.
     XXH3_INITSTATE(&state);
     XXH3_64bits_reset_withSeed(&state, seed);
     for (const auto& piece : pieces) XXH3_64bits_update(&state, piece.data(), piece.size());
     return XXH3_64bits_digest(&state);
 }
 
-/// The same, of bytes that come one piece after the other.
+/// An incremental checksum: equals checksum64() of all pieces, concatenated.
 class running_checksum {
    public:
     running_checksum() noexcept {

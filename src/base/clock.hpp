@@ -1,4 +1,4 @@
-// base/clock.hpp: monotonic time in nanoseconds. Only differences mean anything.
+// base/clock.hpp: monotonic time in nanoseconds. Only differences are meaningful.
 #pragma once
 
 #include "base/bits.hpp"

@@ -1,9 +1,9 @@
-// base/damage.hpp: what is thrown where the bytes of a region can't be what was written.
+// base/damage.hpp: the exception for corrupt bytes of a region.
 //
-// Purpose. Whoever follows an offset, a size or a link of the medium looks first whether it can be
-// right. That it can't is so rare that no caller on the way shall pay for the answer, and so deep
-// that most could not give one: so it is an exception, and the public faces make an error of it.
-// Who holds a lock when it is thrown gives it back on the way.
+// Purpose. Code that follows an offset, a size or a link read from the medium validates it first.
+// Failures are so rare that callers should not pay for a return value, and occur so deep that most
+// callers could not handle one. So a failure throws `damage`, and the public interfaces convert it
+// to an error. Locks held at that time are released during unwinding.
 #pragma once
 
 #include <holdfast/result.hpp>
@@ -18,7 +18,7 @@ namespace hf {
 
 class damage : public std::runtime_error {
    public:
-    /// `offset`: of the bytes that can't be right, in the region; `why`: a literal.
+    /// `offset`: of the corrupt bytes, in the region; `why`: a string literal.
     damage(u64 offset, const char* why)
         : std::runtime_error(std::string(why) + " (at offset " + std::to_string(offset) +
                              " of the region); run `holdfast check`"),

@@ -68,6 +68,8 @@ std::string_view to_string(discipline d) noexcept {
             return "transaction";
         case discipline::eager:
             return "eager";
+        case discipline::section:
+            return "section";
     }
     return "unknown";
 }

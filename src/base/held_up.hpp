@@ -1,9 +1,9 @@
-// base/held_up.hpp: work that takes as long as a disk likes.
+// base/held_up.hpp: suspends lock time-outs while a thread waits for the disk.
 //
-// Purpose. Who waits for a lock calls it damage when nobody gives it back in time
-// (sync/patience.hpp). A holder may be waiting for a disk meanwhile, which may take longer: a
-// region grows while its caller holds the locks of nodes. As long as anybody does such work,
-// nobody's time runs out.
+// Purpose. A thread that waits longer than some seconds for a node lock assumes that the lock word
+// is corrupt (sync/patience.hpp). But the lock's owner may wait for the disk for longer: a region
+// grows while its caller holds node locks. While any `held_up` object exists, no lock wait times
+// out.
 #pragma once
 
 #include "base/bits.hpp"
@@ -12,7 +12,7 @@
 
 namespace hf {
 
-/// For as long as it lives.
+/// Suspends the time-outs of all threads of the process during its lifetime.
 class held_up {
    public:
     held_up() noexcept { count.fetch_add(1, std::memory_order_relaxed); }
@@ -20,13 +20,13 @@ class held_up {
     held_up(const held_up&) = delete;
     held_up& operator=(const held_up&) = delete;
 
-    /// Whether anybody in this process is.
+    /// True if any thread of this process has such an object.
     [[nodiscard]] static bool is_anybody() noexcept {
         return count.load(std::memory_order_relaxed) != 0;
     }
 
    private:
-    static inline std::atomic<u64> count{0};  ///< orders nothing
+    static inline std::atomic<u64> count{0};  ///< relaxed; synchronises nothing
 };
 
 }  // namespace hf

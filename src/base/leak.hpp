@@ -1,7 +1,7 @@
 // base/leak.hpp: memory that is meant to end with the process.
 //
-// Nodes of the malloc yardstick (checkpoint/discipline.hpp) are never walked to be freed: the
-// measurement that made them ends with its process. LeakSanitizer is told so, block by block.
+// Nodes of the malloc baseline (checkpoint/discipline.hpp) are never freed: the measurement
+// ends with its process. Each such block is reported to LeakSanitizer.
 #pragma once
 
 #if defined(__SANITIZE_ADDRESS__)
@@ -18,7 +18,7 @@
 
 namespace hf {
 
-/// Nobody will free the block at p, on purpose.
+/// Declares that the block at p is deliberately never freed.
 inline void ends_with_process([[maybe_unused]] const void* p) noexcept {
 #ifdef HF_LEAK_CHECK
     __lsan_ignore_object(p);

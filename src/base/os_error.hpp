@@ -13,7 +13,7 @@ namespace hf {
 /// Fills `why` from errno as it is at the call.
 [[nodiscard]] error os_error(errc code, std::string what, std::string where, std::string next);
 
-/// As above, and the class from errno, too.
+/// As the other os_error(), with the class from errno, too.
 [[nodiscard]] error os_error(std::string what, std::string where, std::string next);
 
 /// "file at offset 4096"

@@ -1,5 +1,5 @@
-// base/tsan.hpp: whether ThreadSanitizer is at work (HF_TSAN), which knows neither fences between
-// processors nor vectors.
+// base/tsan.hpp: HF_TSAN is defined if ThreadSanitizer is active. It models neither fences between
+// processors nor vector instructions.
 #pragma once
 
 #if defined(__SANITIZE_THREAD__)

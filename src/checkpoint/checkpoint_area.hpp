@@ -1,10 +1,10 @@
-// checkpoint/checkpoint_area.hpp: what checkpointing keeps in a region's superblock.
+// checkpoint/checkpoint_area.hpp: the state of checkpointing in a region's superblock.
 //
-// On the medium. The discipline's area of the superblock, which region/ keeps and does not read.
-//  It is zero in a region that was made and had no session yet.
+// On the medium. The discipline's area of the superblock, which region/ stores and does not read.
+//  It is zero in a new region before its first session.
 // Invariants. A1: the ranges of failed epochs are sorted, disjoint and not adjacent, and none is
-//  empty. Whatever else is found there is errc::corrupt.
-// Persist order. region S1, S2: it changes with the superblock pair, whole or not at all.
+//  empty. Anything else is errc::corrupt.
+// Persist order. region S1, S2: it changes with the superblock pair, completely or not at all.
 #pragma once
 
 #include "region/layout.hpp"
@@ -25,7 +25,7 @@ struct epoch_range {
 };
 
 struct checkpoint_area {
-    u64 last_pass_epoch;  ///< in which the last pass over all nodes began
+    u64 last_pass_epoch;  ///< epoch in which the last pass over all nodes began
     u32 failed_count;     ///< used entries of failed[]
     u32 reserved;
     std::array<epoch_range, max_failed_ranges> failed;
@@ -39,7 +39,7 @@ static_assert(sizeof(checkpoint_area) <= layout::discipline_area_bytes);
 [[nodiscard]] inline checkpoint_area checkpoint_area_of(const layout::superblock& s) noexcept {
     return layout::read_area<checkpoint_area>(s.discipline_area);
 }
-/// A1.
+/// Checks A1.
 [[nodiscard]] inline bool is_possible(const checkpoint_area& c) noexcept {
     if (c.failed_count > max_failed_ranges) return false;
     for (u32 i = 0; i < c.failed_count; ++i) {
@@ -51,7 +51,7 @@ static_assert(sizeof(checkpoint_area) <= layout::discipline_area_bytes);
     return true;
 }
 
-/// To be called in region::update_super().
+/// To be called within region::update_super().
 template <class F>
 void change_checkpoint_area(layout::superblock& s, F&& change) {
     checkpoint_area c = checkpoint_area_of(s);

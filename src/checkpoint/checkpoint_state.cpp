@@ -40,12 +40,12 @@ result<void> checkpoint_state::start() {
         return failure({errc::corrupt, "open the map", file().path().string(),
                         "it has crashed in more epochs than can be remembered, without ever being "
                         "up for long enough to undo them",
-                        "open it with nothing else running until the first opening has succeeded"});
+                        "open it with nothing else running until an open has succeeded"});
     }
     return epochs_.start([this](layout::superblock& s) {
         const bool is_new = s.generation == 1;  // with this session
         change_checkpoint_area(s, [&](checkpoint_area& c) {
-            if (is_new) c.last_pass_epoch = epochs_.current_epoch();  // nothing is stamped before
+            if (is_new) c.last_pass_epoch = epochs_.current_epoch();  // no older stamps exist
             c.failed_count = static_cast<u32>(failed_.ranges().size());
             for (u32 i = 0; i < c.failed_count; ++i) {
                 c.failed[i] = {failed_.ranges()[i].first, failed_.ranges()[i].last};
@@ -63,7 +63,7 @@ result<void> checkpoint_state::clear_failed() {
         });
     });
     if (!written) return written;
-    // Readers that still hold the old horizon look into the old set, so it changes with the world
+    // Readers that still have the old horizon check the old set, so it changes with the world
     // stopped.
     epochs_.with_world_stopped([this](lane&) {
         failed_.clear();

@@ -1,33 +1,33 @@
-// checkpoint_state.hpp: what undoes a crashed epoch: the discipline's state over an epoch manager.
+// checkpoint_state.hpp: undoes a crashed epoch: the discipline's state over an epoch manager.
 //
 // Purpose. On persistent memory a crash leaves some of the lines of the running epoch and not the
-// others. Whatever a structure does in an epoch it can therefore undo: by a log in the same cache
-// line (logged_cell.hpp, compact_cell.hpp, a leaf's own), or by an image in the external log
-// (undo_log.hpp). This class knows which epochs have failed, so that whoever meets such a log
-// knows whether to use it (lazy recovery: Cohen et al., ASPLOS 2019, section 4.3), and it keeps a
-// log writer for each lane.
+// others. So a structure must be able to undo all its changes of an epoch: by a log in the same
+// cache line (logged_cell.hpp, compact_cell.hpp, a leaf's own), or by an image in the external log
+// (undo_log.hpp). This class knows which epochs have failed, so that code that reads such a log
+// can decide whether to apply it (lazy recovery: Cohen et al., ASPLOS 2019, section 4.3), and it
+// has a log writer for each lane.
 //
-// On the medium. The failed set lies in the superblock pair, as ranges; the external log in
-// segments of its own, by lane.
+// On the medium. The failed set is stored in the superblock pair, as ranges; the external log in
+// log segments, by lane.
 //
 // Invariants. F1, F2 of failed_set.hpp, and
-//  F3  An epoch is in the set, durably so, before the first operation of the session after it, and
-//      until nothing in the region is stamped with it.
-//  F4  Half of the set's room is kept for crashes during the passes that empty it.
+//  F3  An epoch is in the set, durably, before the first operation of the session after it, and
+//      as long as anything in the region is stamped with it.
+//  F4  Half of the set's room is reserved for crashes during the passes that empty it.
 //
-// Persist order of an opening after a crash in epoch E:
+// Persist order of recovery after a crash in epoch E:
 //  R1  the objects of the external log, as they were when E began, are durable (undo_log.hpp);
 //  O1  then the superblock says that E has failed, in the same update in which the session begins;
 //  O2  then the epoch record says E + 1: both by epoch_manager::start().
 //
-// Recovery. Cut short before O1, the next opening finds the same E and the same entries. Behind it
-// E + 1 is the running epoch; if that crashes, too, it joins the set, and the entries of E are not
-// met again.
+// Recovery. After a crash before O1, the next recovery finds the same E and the same entries. After
+// it E + 1 is the running epoch; if that crashes, too, it joins the set, and the entries of E are
+// not read again.
 #pragma once
 
-#include "undo/undo_log.hpp"
 #include "checkpoint/failed_set.hpp"
 #include "epoch/epoch_manager.hpp"
+#include "undo/undo_log.hpp"
 
 #include <array>
 #include <atomic>
@@ -43,7 +43,7 @@ class checkpoint_state {
     explicit checkpoint_state(epoch_manager& epochs);
 
     // --- recovery, before start() ---
-    /// Whether a crash has left an epoch to undo.
+    /// True if a crash has left an epoch to undo.
     [[nodiscard]] bool needs_recovery() const noexcept {
         return epochs_.interrupted_epoch().has_value();
     }
@@ -52,26 +52,26 @@ class checkpoint_state {
     [[nodiscard]] u64 recovered_entries() const noexcept { return recovered_entries_; }
     /// Begins the session: the crashed epoch counts as failed from here on.
     [[nodiscard]] result<void> start();
-    /// Whether so many crashes have left their epochs that the pass which empties the set must come
-    /// before anything else, with the clock still standing (F4).
+    /// True if there are so many failed epochs that the pass which empties the set must run
+    /// before any operation, with the clock stopped (F4).
     [[nodiscard]] bool must_sweep_first() const noexcept;
 
     // --- failed epochs ---
-    /// Stable while operations run, but for clear_failed().
+    /// Does not change while operations run, except by clear_failed().
     [[nodiscard]] const failed_set& failed() const noexcept { return failed_; }
     [[nodiscard]] u64 horizon() const noexcept { return horizon_.load(std::memory_order_acquire); }
-    /// Forgets the failed epochs: nothing in the region is stamped with one any more, durably so.
+    /// Empties the set; nothing in the region may be stamped with a failed epoch any more, durably.
     [[nodiscard]] result<void> clear_failed();
-    /// Whether a background pass is due though nothing failed: compact epochs would become
-    /// ambiguous.
+    /// True if a background pass is due although no epoch failed, because compact epoch stamps
+    /// would become ambiguous.
     [[nodiscard]] bool restamp_due() const noexcept;
 
     // --- the external log ---
-    /// Into the log of the lane, by its owner: log_writer::append(). A lane that finds no room for
-    /// a log of its own shares the one of lane 0 with others of its kind.
+    /// Logs objects in the lane's log, called by its owner: log_writer::append(). A lane that finds
+    /// no room for a log of its own shares that of lane 0.
     [[nodiscard]] result<void> log(const lane& l, std::span<const log_object> objects,
                                    u64 epoch) noexcept(!crashes_throw);
-    /// Whether the lane's changes were refused for want of room in the log, in this epoch or later.
+    /// True if a change of the lane failed for lack of log space, in this epoch or a later one.
     [[nodiscard]] bool log_ran_full(const lane& l, u64 epoch) const noexcept {
         return (*logs_)[l.index].full_in >= epoch;
     }
@@ -84,7 +84,7 @@ class checkpoint_state {
    private:
     friend class operation;
 
-    /// In lines of its own: others' logs are written at the same time.
+    /// In separate cache lines, since the logs of lanes are written concurrently.
     struct alignas(64) lane_log {
         log_writer writer;
         bool attached = false;

@@ -1,8 +1,9 @@
-// checkpointed.cpp: the public face of checkpointing (include/holdfast/checkpoint.hpp) over the
-// parts of this room: opening, operation, logged groups, external log, list heap.
+// checkpointed.cpp: the public interface of checkpointing (include/holdfast/checkpoint.hpp) over
+// the parts of this room: opening, operation, logged groups, external log, list heap.
 //
-// The root lies in heap_root::founding, where no list can roll it back: it is laid, as zeros, when
-// the region is formatted, and published before the first epoch (as the Masstree's root leaf is).
+// The root object is in heap_root::founding, which no list can roll back: it is created, as zeros,
+// when the region is formatted, and published before the first epoch (like the Masstree's root
+// leaf).
 #include <holdfast/checkpoint.hpp>
 
 #include "base/check.hpp"
@@ -33,10 +34,10 @@ constexpr layout::room_format user_format{"structure", 1};
 constexpr layout::room_format all_rooms[] = {epoch_format, checkpoint_format, alloc_format,
                                              user_format};
 const upgrade_step upgrades[] = {heap_upgrade};
-constexpr u64 least_size = u64{16} << 20;  // holds the heap's own pages
+constexpr u64 least_size = u64{16} << 20;  // enough for the heap's own pages
 static_assert(line_size + checkpointed::root_bytes <= founding_bytes);
 
-/// What a block takes for an object, and where in it the object lies. A block whose size is a
+/// The payload size for an object, and the object's offset in it. A block whose size is a
 /// multiple of a line starts on one, and its payload 16 bytes into it.
 struct placement {
     u64 payload;
@@ -70,11 +71,11 @@ struct checkpointed::impl {
     }
     [[nodiscard]] region& file() const { return up.file(); }
     [[nodiscard]] epoch_manager& epochs() const { return up.epochs(); }
-    /// A boundary would wait for the caller's operation for ever, or pass through it.
+    /// A boundary would wait for the caller's operation forever, or pass through it.
     void check_outside() const {
         HF_CHECK(!epochs().my_lane().presence.is_up(), "the caller is inside of an operation");
     }
-    /// What is noted or logged must be written back with the region, so it must lie in it.
+    /// Registered or logged memory is written back with the region, so it must be in the region.
     void check_inside(const void* p, std::size_t bytes) const {
         const u64 offset = file().offset_of(p);
         HF_CHECK(offset >= layout::page_size && bytes <= file().size() &&
@@ -87,7 +88,7 @@ struct checkpointed::impl {
     [[nodiscard]] result<void> bring_up(const checkpointed_options& options);
 };
 
-// A region without a root is new, or its creation was cut short: it is formatted (again).
+// A region without a root is new, or its creation was interrupted: it is formatted (again).
 result<void> checkpointed::impl::format() {
     if (file().find_root(root_name) || file().read_only()) return {};
     if (file().super().generation != 0) {
@@ -97,7 +98,7 @@ result<void> checkpointed::impl::format() {
     }
     const auto founding = format_heap(file());
     if (!founding) return tl::unexpected(founding.error());
-    // format_heap() has left zeros there, durably: an all zero root needs no other store.
+    // format_heap() has left durable zeros there: an all-zero root needs no other store.
     auto published =
         file().publish_root(root_name, root_type, user_format.version, *founding + line_size);
     return published ? result<void>{} : tl::unexpected(published.error());
@@ -276,14 +277,14 @@ void checkpointed::operation::begin_words(std::atomic<std::uint64_t>* words, uns
              "logged words that cross a cache line");
     hf::operation& op = inside(inside_);
     with_group(words, n, [&](auto& group) {
-        (void)group.recover(op.failed(), 0);  // not as of this epoch: then it would not be noted
+        (void)group.recover(op.failed(), 0);  // not with this epoch: begin() would return false
         (void)group.begin(op.epoch());
     });
     op.my_lane().mark_written();
     op.my_lane().note_sticky(words, bytes);
 }
 
-// Only reads: whoever changes the words undoes them first (W2).
+// Read-only: a thread that changes the words undoes them first (W2).
 std::uint64_t checkpointed::operation::old_word(const std::atomic<std::uint64_t>* words, unsigned n,
                                                 unsigned i) const {
     const u64 epoch = words[2 * n].load(std::memory_order_acquire);

@@ -11,11 +11,11 @@
 // Invariants.
 //  C1  `before` is written before `now`, both with release stores, both in one line. So under PCSO
 //      the medium holds a prefix: (old, old), (old, new before), (new, new).
-//  C2  A change in a new epoch takes ctr := now.ctr + 1 in both words. So differing counters mean
-//      exactly "cut short between the two", and `before` then holds the value at the epoch's start.
-//      The increment is from now.ctr and not from before.ctr: a cell that was cut short several
-//      times in a row would else come round to equal counters with halves of two epochs after four
-//      crashes.
+//  C2  A change in a new epoch uses ctr := now.ctr + 1 in both words. So differing counters mean
+//      exactly that the change was interrupted between the two, and `before` then has the value at
+//      the epoch's start. The increment is from now.ctr and not from before.ctr: otherwise, after
+//      four interruptions in a row, the counters would be equal although the halves are of two
+//      epochs.
 //  C3  A further change in the same epoch writes `now` alone, with the same counter and epoch.
 //
 // Recovery (R1). read(): counters differ -> before; epoch failed -> before; else now. Reading
@@ -25,7 +25,7 @@
 // Epochs are kept modulo 2^36 (139 years of 64 ms). full_epoch() takes the newest epoch not above
 // the running one; the background pass restamps cells before that becomes ambiguous.
 //
-// Concurrency. One writer at a time (the owner of the list or of the page); readers may look at any
+// Concurrency. One writer at a time (the owner of the list or of the page); readers may read at any
 // time and get one of the two values.
 #pragma once
 
@@ -45,7 +45,7 @@ struct compact_cell {
     static constexpr unsigned epoch_bits = 36;
     static constexpr u64 epoch_mask = (u64{1} << epoch_bits) - 1;
 
-    /// What a cell holds, taken apart.
+    /// The decoded contents of a cell.
     struct content {
         u64 now_value;
         u64 before_value;
@@ -67,13 +67,13 @@ struct compact_cell {
         return full;
     }
 
-    /// Whether read() would return the value of the epoch's start.
+    /// True if read() would return the value of the epoch's start.
     [[nodiscard]] bool needs_recovery(const failed_set& failed, u64 current) const noexcept {
         const content c = load();
         return c.torn || failed.contains(full_epoch(c.epoch, current));
     }
 
-    /// The value that counts, by rule R1.
+    /// The valid value, by rule R1.
     [[nodiscard]] u64 read(const failed_set& failed, u64 current) const noexcept {
         const u64 n = now.load(std::memory_order_acquire);
         if (failed.empty()) return value_of(n);  // cells are torn only by a crash

@@ -1,7 +1,7 @@
-// checkpoint/discipline.hpp: the disciplines of the checkpoint family: discipline/discipline.hpp
-// says what that means.
+// checkpoint/discipline.hpp: the disciplines of the checkpoint family; see
+// discipline/discipline.hpp for the concept.
 //
-// `transient` does nothing and is the yardstick of every overhead (MT+ in Cohen et al., ASPLOS
+// `transient` does nothing and is the baseline for every overhead (MT+ in Cohen et al., ASPLOS
 // 2019, section 6).
 #pragma once
 
@@ -16,7 +16,7 @@ struct rolled_back_lists;
 struct unlogged_lists;
 class malloc_heap;
 
-/// Nothing survives. Memory comes from the region, epochs are only a grace period (the paper's
+/// Nothing survives. Memory is from the region, epochs are only a grace period (the paper's
 /// MT+).
 struct transient_discipline {
     using operation = hf::operation;
@@ -44,8 +44,8 @@ struct logged_discipline {
     static constexpr const char* name = "logged";
 };
 
-/// Checkpointing with in-cache-line logs, external log where they don't suffice (the paper's
-/// INCLL).
+/// Checkpointing with in-cache-line logs, and the external log where they do not suffice (the
+/// paper's INCLL).
 struct incll_discipline {
     using operation = hf::operation;
     using memory = list_heap<rolled_back_lists>;

@@ -1,13 +1,13 @@
-// failed_set.hpp: the epochs in which a crash happened and whose traces may still lie in the
+// failed_set.hpp: the epochs that a crash interrupted, and whose changes may still be in the
 // region.
 //
-// Purpose. Whatever was written in a failed epoch is undone on first touch (Cohen et al., ASPLOS
+// Purpose. Changes of a failed epoch are undone at the first access (Cohen et al., ASPLOS
 // 2019, section 4.3). An epoch stays in the set until a background pass has visited every node;
-// several crashes before that make several ranges. The durable copy lives in the superblock pair
+// several crashes before that make several ranges. The durable copy is in the superblock pair
 // (region/layout.hpp); this one is in ordinary memory.
 //
 // Invariants. F1: ranges are sorted, disjoint and not adjacent. F2: the set never changes while
-// operations run, except that it becomes empty once nothing in the region needs it any more.
+// operations run, except that it becomes empty when nothing in the region is stamped with it.
 #pragma once
 
 #include "base/bits.hpp"
@@ -39,7 +39,7 @@ class failed_set {
         return it != ranges_.begin() && epoch <= std::prev(it)->last;
     }
 
-    /// Adds an epoch greater than all in the set (epochs never go back).
+    /// Adds an epoch greater than all in the set (epochs never decrease).
     void add(u64 epoch) {
         if (contains(epoch)) return;
         if (!ranges_.empty() && ranges_.back().last + 1 == epoch) {

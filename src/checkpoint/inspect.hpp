@@ -1,4 +1,4 @@
-// checkpoint/inspect.hpp: what stands behind an hf::checkpointed, for tests and the crash lab.
+// checkpoint/inspect.hpp: internals of an hf::checkpointed, for tests and the crash lab.
 #pragma once
 
 #include <holdfast/checkpoint.hpp>
@@ -8,9 +8,9 @@
 namespace hf {
 
 struct checkpointed_inspection {
-    /// Lives as long as the file is open.
+    /// Valid as long as the file is open.
     [[nodiscard]] static checkpointed_region& region_of(checkpointed& file) noexcept;
-    /// Lets go of the file as a crash of the process would: nothing is ended, nothing is closed.
+    /// Abandons the file as a crash of the process would: nothing is ended, nothing is closed.
     static void abandon(checkpointed& file) noexcept;
 };
 

@@ -1,10 +1,10 @@
 // logged_cell.hpp: in-cache-line logs for 8-byte fields, as building blocks (Cohen et al., ASPLOS
 // 2019, section 4.1).
 //
-// Purpose. logged_group<N> keeps N 8-byte values that live in one cache line with a log of their
-// values at the start of the epoch of their last change. logged_cell is the group of one. A data
-// structure made of such groups, each inside one line, rolls back to an epoch's start with no flush
-// or fence on the way.
+// Purpose. logged_group<N> has N 8-byte values and, in the same cache line, a log of their
+// values at the start of the epoch of their last change. logged_cell is a group of one. A data
+// structure made of such groups, each within one line, rolls back to an epoch's start without
+// flushes or fences during the epoch.
 //
 //   | now[0] .. now[N-1] | before[0] .. before[N-1] | epoch |     8 (2N + 1) bytes of one line
 //
@@ -18,7 +18,7 @@
 // Recovery (R1). epoch failed -> now[] := before[]. Until epoch changes, repeating this is
 // harmless; then the group is stamped with the recovering epoch, whose logs equal the values.
 //
-// Concurrency. One writer at a time; readers of now[] may run beside it. Trap: a compiler reorders
+// Concurrency. One writer at a time; now[] may be read concurrently. A compiler would reorder
 // plain stores, hence the atomics; on x86-64 they cost nothing.
 #pragma once
 
@@ -42,8 +42,8 @@ struct logged_group {
         return now[i].load(std::memory_order_acquire);
     }
 
-    /// Takes the log if this is the first change in `current`. True if so: the caller then notes
-    /// the line as dirty. The group must have been recovered.
+    /// Writes the log if this is the first change in `current`. Returns true if so: the caller then
+    /// records the line as dirty. The group must have been recovered.
     bool begin(u64 current) noexcept {
         if (epoch.load(std::memory_order_relaxed) == current) return false;
         for (unsigned i = 0; i < N; ++i) {
@@ -55,7 +55,7 @@ struct logged_group {
         return true;
     }
 
-    /// Changes value i; begin() came first.
+    /// Changes value i; call begin() first.
     void set(unsigned i, u64 value) noexcept { now[i].store(value, std::memory_order_release); }
 
     /// Rolls a failed epoch back (R1) and stamps the group with `current`. True if anything was

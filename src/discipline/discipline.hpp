@@ -1,28 +1,29 @@
-// discipline/discipline.hpp: what a discipline is, for those who write one or a structure for one.
+// discipline/discipline.hpp: the concept of a discipline, for authors of disciplines and
+// structures.
 //
-// Purpose. A region survives, the process does not. A discipline is a way of keeping what lies in
-// the region consistent when the machine stops between any two instructions. It is a type D, and a
-// template parameter of every index and of what allocates. Nothing asks D for its name or for a
-// property to choose between two pieces of code: an index has one file of adapters a discipline
-// (below), and what remains is written once.
+// Purpose. A discipline is the rule that keeps the contents of a region consistent when the machine
+// stops between any two instructions. It is a type D, and a template parameter of every index and
+// of allocating code. No code queries the name or a property of D to choose between two
+// implementations: an index has one file of adapters for each discipline (below), and the rest is
+// written once.
 //
-// A discipline answers for these moments in the life of a node, a record, a bucket: of any piece of
-// memory that others can reach.
+// A discipline acts at these moments in the life of a node, a record, a bucket: of any piece of
+// memory that other threads can reach.
 //
-//   moment                what the discipline does then                        hook
+//   moment                action of the discipline                             hook
 //   --------------------  ---------------------------------------------------  --------------
-//   an operation begins   epoch entered, transaction begun; left at its end    D::operation
-//   arrival               roll back lazily what a crash has left; see whether  arrive
-//                         what is to be read is durable
+//   an operation begins   enter the epoch, begin the transaction; leave at     D::operation
+//                         its end
+//   arrival               lazily roll back changes of a crash; check that the  arrive
+//                         data to be read is durable
 //   before a first write  log the old contents; may fail, and then nothing     before_*
 //                         has changed
-//   after a write         remember the line for the boundary, or flush it      filled
-//   a fresh node          there is nothing to undo, but its lines must become  fresh_*
-//                         durable
-//   publication           the one store after which others find it; what must  publish
+//   after a write         record the line for the boundary, or flush it        filled
+//   a new node            nothing to undo, but its lines must become durable   fresh_*
+//   publication           the one store that makes it reachable; what must     publish
 //                         be durable before it, or at once after it
-//   a reader leaves       make sure that what it has seen will not be undone   observed
-//   retirement            when the memory may be used again                    D::memory
+//   a reader leaves       ensure that the values read will not be undone       observed
+//   retirement            determine when the memory may be reused              D::memory
 //
 //   discipline   before a first write          publication                    memory
 //   -----------  ----------------------------  -----------------------------  -----------------
@@ -32,20 +33,20 @@
 //   eager        nothing: it is unreachable    fence, store, flush, fence     swept
 //   transaction  its undo log, or a copy       the commit                     committed with it
 //
-// Whose heap it is. D::memory hands out and takes back memory in the way in which D undoes changes:
-// what a discipline rolls back, its heap rolls back with it. A heap of another discipline leaks
-// after a crash, or hands out twice.
+// Memory. D::memory allocates and frees memory in the way in which D undoes changes:
+// if D rolls changes back, its heap rolls back with them. A heap of another discipline would leak
+// after a crash, or allocate a block twice.
 //
-// Adapters. Which words a node has for a discipline, and what is stored to them when, only the
-// index knows. So each index X states, in src/index/X/adapter.hpp, the concept of an adapter for
-// it: the types of its nodes, and those of the hooks above that it has use for.
-// src/index/X/<discipline>/ has the adapter itself. X<D> finds it by a trait, and checks it when it
-// is made. A new discipline is a new directory; no shared code of an index names one (a test of the
-// house checks that).
+// Adapters. Only the index knows the discipline's words in its nodes, and when they are
+// stored. So each index X defines, in src/index/X/adapter.hpp, the concept of an adapter for
+// it: the types of its nodes, and the hooks above that it uses.
+// src/index/X/<discipline>/ has the adapter itself. X<D> finds it by a trait, and checks it at
+// instantiation. A new discipline is a new directory; no shared code of an index names one (a house
+// test checks that).
 //
-// What a discipline may rely on. One writer at a time has a node, by its lock. Writers call a
-// before-hook before the first store that it is about, and stop if it fails. Stores to what others
-// can reach are release stores. Operations do not nest.
+// Guarantees for a discipline. One writer at a time has a node, by its lock. Writers call a
+// before-hook before the first store that it concerns, and stop if it fails. Stores to reachable
+// memory are release stores. Operations do not nest.
 #pragma once
 
 #include <holdfast/options.hpp>
@@ -55,13 +56,13 @@
 
 namespace hf {
 
-/// The types of what encloses an operation and of the heap may be incomplete here: a discipline
-/// names them, rooms above define them.
+/// The types D::operation and D::memory may be incomplete here: a discipline names them, higher
+/// rooms define them.
 template <class D>
 concept any_discipline = requires {
-    { D::kind } -> std::convertible_to<discipline>;        // as the region's header has it
-    { D::name } -> std::convertible_to<std::string_view>;  // as people are told
-    { D::durable } -> std::convertible_to<bool>;           // whether anything outlives the process
+    { D::kind } -> std::convertible_to<discipline>;        // as recorded in the region's header
+    { D::name } -> std::convertible_to<std::string_view>;  // for messages
+    { D::durable } -> std::convertible_to<bool>;           // false: nothing outlives the process
     typename D::operation;
     typename D::memory;
 };

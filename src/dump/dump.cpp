@@ -21,7 +21,7 @@ map_options to_look() {
     return o;
 }
 
-/// Readers of eager indexes trust what they read, so what they read is looked at before.
+/// Audits an eager region before it is read, because readers of eager indexes trust their data.
 result<void> check_eager(const std::filesystem::path& path) {
     const auto found = audit_map(path);
     if (!found) return tl::unexpected(found.error());
@@ -44,7 +44,7 @@ result<map> open_to_look(const std::filesystem::path& path) {
     });
 }
 
-/// What the store that wrote the region knew of itself; nothing where it is a plain map.
+/// The store's own record; default values if the region is a plain map.
 result<detail::master_record> master_of(const map& m) {
     std::string bytes;
     const auto found = m.get({}, bytes);
@@ -53,7 +53,7 @@ result<detail::master_record> master_of(const map& m) {
                   : detail::master_record{};
 }
 
-/// Writes what a client could read.
+/// Writes the records that a client could read.
 class dumper {
    public:
     dumper(const detail::master_record& master, u64 now, detail::dump_writer::sink to)
@@ -95,7 +95,7 @@ class dumper {
     dump_report report_;
 };
 
-/// A record as the map holds it, about as large as there.
+/// Estimated bytes of a record beyond key and value, for the progress.
 constexpr u64 overhead = 64;
 
 using ordered_visitor = std::function<result<void>(std::string_view key, std::string_view bytes)>;
@@ -110,7 +110,7 @@ result<void> visit_in_order(const map& m, const ordered_visitor& visit) {
     return done;
 }
 
-/// T2, of an index that has no order. All keys are kept in memory.
+/// Visits in key order (T2) for an unordered index. All keys are kept in memory.
 result<void> visit_sorted(const map& m, const ordered_visitor& visit) {
     std::vector<std::string> keys;
     std::string cursor;

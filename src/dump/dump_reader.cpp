@@ -17,7 +17,7 @@ constexpr std::size_t read_at_once = std::size_t{256} << 10;
 /// Every byte escaped, and room for the numbers.
 constexpr std::size_t longest_line = 4 * (max_key_size + max_value_size) + 128;
 
-/// Decimal, without sign and leading zeros.
+/// Parses a decimal number without sign and leading zeros.
 template <class T>
 bool parse_number(std::string_view text, T& number) {
     if (text.size() > 1 && text[0] == '0') return false;
@@ -25,13 +25,13 @@ bool parse_number(std::string_view text, T& number) {
     return status == std::errc{} && end == text.data() + text.size();
 }
 
-/// -1: it is none.
+/// -1: not a hexadecimal digit.
 int hex_digit(char c) {
     const auto at = std::string_view("0123456789abcdef").find(c);
     return at == std::string_view::npos ? -1 : static_cast<int>(at);
 }
 
-/// One escape at the front of the text: its byte, and its length; length 0: there is none such.
+/// Decodes the escape at the front of the text: its byte and length; length 0: invalid.
 std::pair<char, std::size_t> unescape_one(std::string_view text) {
     if (text.size() < 2) return {};
     switch (text[1]) {
@@ -73,7 +73,7 @@ bool unescape(std::string_view text, std::string& out) {
     return true;
 }
 
-/// Cuts the text at tabs into exactly N fields.
+/// Splits the text at tabs into exactly N fields.
 template <std::size_t N>
 std::optional<std::array<std::string_view, N>> cut(std::string_view text) {
     std::array<std::string_view, N> fields;
@@ -207,7 +207,7 @@ result<void> dump_reader::finish(std::string_view text) {
     totals_.checksum = sum;
     totals_.bytes += text.size() + 1;
     const auto more = read_line();
-    // Be it no line at all.
+    // Any further bytes, even an incomplete line.
     const bool follows = more ? more->has_value() : more.error().code == errc::corrupt;
     if (follows) return wrong("something follows the end line");
     if (!more) return tl::unexpected(more.error());

@@ -1,7 +1,7 @@
-// dump/dump_text.hpp: records as text, to be carried to another machine, version or program.
+// dump/dump_text.hpp: records as text, for transfer to another machine, version or program.
 //
-// Purpose. Writer and reader of one format (docs/dump_format.md has the grammar), which know
-//  nothing of regions: they turn records into lines and lines into records, one at a time.
+// Purpose. Writer and reader of one format (grammar: docs/dump_format.md). They do not access
+// regions: they convert records to lines and lines to records, one at a time.
 //
 //     holdfast-dump 1
 //     flush <TAB> when                                            at most once
@@ -10,14 +10,14 @@
 //     end <TAB> lines between <TAB> checksum of all bytes before this line
 //
 // Invariants.
-//  T1 Every record has exactly one text: printable ASCII as it is, all else escaped in one way,
-//     numbers without leading zeros. So what the reader accepts the writer writes again, byte for
-//     byte.
+//  T1 Every record has exactly one text: printable ASCII unchanged, all else escaped in one way,
+//     numbers without leading zeros. So the writer reproduces, byte for byte, what the reader
+//     accepts.
 //  T2 Keys ascend, so none occurs twice.
-//  T3 The reader says that it has reached the end only when count and checksum fit and nothing
-//     follows. Until then whatever it has delivered may be part of a damaged dump.
-// Bad input. errc::corrupt with the line's number, incompatible for another version. Memory is
-//  bounded by the longest line that a record can have.
+//  T3 The reader reports the end only if count and checksum match and nothing follows. Until then
+//     the lines it has delivered may be part of a damaged dump.
+// Bad input. errc::corrupt with the line's number, errc::incompatible for another version. Memory
+// is bounded by the longest line that a record can have.
 #pragma once
 
 #include <holdfast/result.hpp>
@@ -34,22 +34,22 @@
 namespace hf::detail {
 
 inline constexpr unsigned dump_version = 1;
-/// What a dump of any version begins with.
+/// The first bytes of a dump of any version.
 inline constexpr std::string_view dump_start = "holdfast-dump ";
 
 /// A line of a dump.
 struct dump_line {
-    bool is_record = true;  ///< false: a value that is no record of a store, flags to cas are 0
+    bool is_record = true;  ///< false: a value that is not a store's record; flags to cas are 0
     u32 flags = 0;
     u64 expires = 0;
     u64 cas = 0;
-    std::string_view key;  ///< end with the next call of whoever delivered them
+    std::string_view key;  ///< views, valid until the next call of the reader
     std::string_view data;
 };
 
 struct dump_totals {
     u64 records = 0;
-    u64 values = 0;  ///< lines of values that are no records
+    u64 values = 0;  ///< lines of values that are not records
     u64 bytes = 0;   ///< of text, the end line included
     u64 checksum = 0;
 };
@@ -60,11 +60,11 @@ class dump_writer {
 
     explicit dump_writer(sink to) : to_(std::move(to)) {}
 
-    /// First, once. `flush_at`: when the store is going to flush itself, 0: never.
+    /// Must be called first, once. `flush_at`: when the store's scheduled flush is due; 0: never.
     [[nodiscard]] result<void> begin(u64 flush_at);
-    /// In ascending order of key.
+    /// In ascending order of keys.
     [[nodiscard]] result<void> add(const dump_line& line);
-    /// Last, once.
+    /// Must be called last, once.
     [[nodiscard]] result<dump_totals> end();
 
    private:
@@ -80,22 +80,22 @@ class dump_writer {
 
 class dump_reader {
    public:
-    /// Fills the front of the span; returns how many bytes, 0 at the end.
+    /// Fills the front of the span; returns the number of bytes, 0 at the end.
     using source = std::function<result<std::size_t>(std::span<char> into)>;
 
-    /// `name` is what errors call it.
+    /// `name`: the input's name in error messages.
     dump_reader(source from, std::string name) : from_(std::move(from)), name_(std::move(name)) {}
 
-    /// The next record. False: that was all, and it is whole (T3).
+    /// Reads the next record. False: the end was reached, and the dump is complete (T3).
     [[nodiscard]] result<bool> next(dump_line& line);
-    /// When the store is going to flush itself; known after the first next().
+    /// When the store's scheduled flush is due; known after the first next().
     [[nodiscard]] u64 flush_at() const noexcept { return flush_at_; }
-    /// Complete once next() has returned false.
+    /// Complete after next() has returned false.
     [[nodiscard]] const dump_totals& totals() const noexcept { return totals_; }
 
    private:
     [[nodiscard]] result<void> read_start();
-    /// Without its newline; an empty optional at the end of the input.
+    /// The line without its newline; nullopt at the end of the input.
     [[nodiscard]] result<std::optional<std::string_view>> read_line();
     [[nodiscard]] result<bool> fill();
     [[nodiscard]] result<std::string_view> must_read_line();

@@ -24,7 +24,7 @@ error too_high(const dump_line& line) {
             "load it with --new-cas, which gives every record another"};
 }
 
-/// Puts lines into a map as a store would have.
+/// Stores lines in a map in the store's format.
 class loader {
    public:
     loader(map& to, bool new_uniques) : to_(to), new_uniques_(new_uniques) {
@@ -45,8 +45,8 @@ class loader {
         return done ? result<void>{} : failure(done.error());
     }
 
-    /// The store's own record, which cannot be where an empty key has a value of its own: its next
-    /// session's block of uniques lies above all that were loaded.
+    /// Writes the store's own record, unless an empty key has a value of its own: the next
+    /// session's block of uniques is above all that were loaded.
     result<void> finish(u64 flush_at) {
         const u64 mine = to_.generation();
         const u64 taken = block_of(greatest_);
@@ -62,7 +62,8 @@ class loader {
     }
 
    private:
-    /// Short only where the store's own record will be there to say so. The empty key comes first.
+    /// Encodes a short header only if the store's own record will be written to declare it. The
+    /// empty key comes first.
     void encode(const detail::record_header& header, std::string_view data) {
         if (has_empty_key_) {
             record_ = detail::encode_version_1(header, data);

@@ -1,6 +1,6 @@
-// eager/discipline.hpp: the disciplines of the eager family: discipline/discipline.hpp says what
-// that means. Their operations have the same calls, so an index of this family needs no adapter
-// but its name: index<D> uses D::operation.
+// eager/discipline.hpp: the two disciplines of the eager family (concept:
+// discipline/discipline.hpp). Their operation types have the same functions, so an index of this
+// family is a template over the discipline and uses D::operation without an adapter.
 #pragma once
 
 #include "discipline/discipline.hpp"
@@ -13,7 +13,7 @@ class no_lines;
 template <class Lines>
 class eager_operation;
 
-/// Every operation that has returned survives.
+/// An operation is durable when it returns.
 struct eager_discipline {
     using operation = eager_operation<persist_batch>;
     using memory = swept_heap;
@@ -22,7 +22,7 @@ struct eager_discipline {
     static constexpr const char* name = "eager";
 };
 
-/// Nothing survives: the same indexes without a flush or a fence.
+/// Nothing survives: the same indexes without flushes and fences.
 struct eager_transient_discipline {
     using operation = eager_operation<no_lines>;
     using memory = swept_heap;

@@ -1,22 +1,23 @@
-// eager/grace.hpp: when memory that was unlinked has no reader left.
+// eager/grace.hpp: epoch-based reclamation of unlinked memory. (The house reserves the word "epoch"
+// for durability, so it is called grace periods here.)
 //
-// Purpose. Operations run inside: between enter() and leave() of their thread's lane. What an
-// operation unlinks may still be read by those that were inside then, and by nobody who comes
-// later. So it is retired: kept until all of those have left, then given back to the heap.
+// Purpose. An operation runs between enter() and leave() of its thread's lane. A block that it
+// unlinks may still be read by operations that were running then, but not by later ones. So the
+// block is retired: it is freed to the heap after all those operations have left.
 //
 //   lane of a thread:  | inside: odd | retired ... | batch, waits for (lane, count) ... | batch |
 //
-// A lane's `inside` counts its entries and exits. A batch of what was retired is closed by a look
-// at all lanes behind a heavy fence: it waits for those that are inside, until their counts are
-// others. No thread waits for another; a batch that cannot be freed yet is looked at again when the
-// next one is closed.
+// A lane's counter `inside` is incremented at entry and at exit, so it is odd during an operation.
+// Closing a batch of retired blocks issues a heavy fence and reads the counters of all lanes: the
+// batch waits until each counter that was odd has changed. No thread blocks; a batch that cannot be
+// freed yet is checked again when the next batch is closed.
 //
 // Invariants.
-//  G1  What is freed was unlinked durably (callers retire behind their last fence), and no
-//      operation is left that began before it was retired.
+//  G1  A freed block was unlinked durably (callers retire after their last fence), and every
+//      operation that began before it was retired has ended.
 // Memory order: quiescence.hpp. enter() ends with a light fence, closing a batch begins with a
-// heavy one: so the closer sees the reader inside, or the reader sees the unlinked state.
-// Cost. Entering and leaving are a store each to a line of the thread's own.
+// heavy one: either the closer sees the reader inside, or the reader sees the unlinked state.
+// Cost. enter() and leave() each store once to a cache line of the thread's own.
 //
 // Literature. Fraser, "Practical lock freedom", 2004 (epochs); Hart et al., "Performance of memory
 // reclamation for lockless synchronization", JPDC 2007.
@@ -34,7 +35,7 @@ namespace hf {
 
 class grace_periods;
 
-/// What one thread brings along.
+/// One thread's state.
 class alignas(line_size) eager_lane {
    public:
     void enter() noexcept {
@@ -44,8 +45,9 @@ class alignas(line_size) eager_lane {
     void leave() noexcept {
         inside_.store(inside_.load(std::memory_order_relaxed) + 1, std::memory_order_release);
     }
-    /// Both for one who knows that a light fence is free here (asymmetric_fence.hpp), and keeps the
-    /// count from the one to the other: it is his own, nobody else stores it.
+    /// enter() and leave() for a caller that knows that a light fence is free here
+    /// (asymmetric_fence.hpp). The caller passes the count from one to the other; no other thread
+    /// stores it.
     [[nodiscard, gnu::always_inline]] u64 enter_quickly() noexcept {
         const u64 count = inside_.load(std::memory_order_relaxed) + 1;
         inside_.store(count, std::memory_order_relaxed);
@@ -58,7 +60,7 @@ class alignas(line_size) eager_lane {
     [[nodiscard]] bool is_inside() const noexcept {
         return (inside_.load(std::memory_order_relaxed) & 1) != 0;
     }
-    /// To be freed when nobody can be reading it any more.
+    /// Frees the block after the last operation that may read it has ended.
     void retire(u64 offset) { retired_.push_back(offset); }
     [[nodiscard]] bool is_full() const noexcept { return retired_.size() >= batch_size; }
 
@@ -89,13 +91,13 @@ class grace_periods {
         : heap_(h), lanes_(0, most_lanes, [](u32) { return std::make_unique<eager_lane>(); }) {}
 
     [[nodiscard]] eager_lane& my_lane() { return lanes_.mine(); }
-    /// Of a lane that is outside: frees what can be freed.
+    /// Frees the batches whose grace period is over. The lane must be outside of an operation.
     void reclaim(eager_lane& mine);
-    /// Until all operations that are running have ended. From outside of one.
+    /// Waits until all operations that are running now have ended. Must be called outside of one.
     void wait() const;
-    /// Nobody is at work: frees all that was retired.
+    /// Frees everything that was retired. No operation may be running.
     void reclaim_all();
-    /// visit(offset) for all that is retired and not freed. Nobody is at work.
+    /// visit(offset) for all blocks that are retired and not freed. No operation may be running.
     void each_retired(const std::function<void(u64)>& visit) const;
     [[nodiscard]] std::vector<const swept_heap::cache*> caches() const;
 

@@ -1,37 +1,39 @@
-// eager/node_lock.hpp: a lock in a node on the medium, which tells a dead holder from a slow one,
-// and tells readers whether what they have read is sure.
+// eager/node_lock.hpp: a lock word in a node on the medium. It distinguishes a stale lock (its
+// holder's process died) from a held one, and tells readers whether the data they read is durable.
 //
 //   63            32 31      8 7     1    0
-//   |  generation   | version | flags | locked |
+//  |  generation   | version | flags | locked |
 //
-// Purpose. Writers of one node exclude each other. The word names the opening of the region in
-// which it was taken: a lock of an earlier generation has a dead holder, and is nobody's. lock()
-// takes it over and says so; its new holder repairs what a dead one may have left half done, under
-// this very lock. Readers never wait: behind their last load of the node they look at the word
-// (operation::saw()); free, all that they have read is durable, because writers unlock behind their
-// last fence; locked, whatever the generation, they flush what they have read, and fence before
-// they return: a holder that was killed may have left his last store in the caches.
+// Purpose. Writers of one node exclude each other. The word contains the generation (session number
+// of the region) in which the lock was taken. A lock of an earlier generation is stale: its process
+// has died. lock() reclaims it and returns true; the new holder then repairs the change that the
+// dead process may have left half done, while it holds the lock. Readers never wait. After its last
+// load of the node a reader loads the lock word (operation::note_dependency()). If the lock is
+// free, everything that the reader loaded is durable, because writers unlock after their last
+// fence. If it is locked, in whatever generation, the reader flushes the lines that it read and
+// fences before it returns: a killed process may have left its last stores in the caches only.
 //
-// On the medium. 8 bytes, in the line of the first visible store of whatever change is made of
-// several: by PCSO, a change that was left half done always shows a lock.
+// On the medium. 8 bytes, in the line of the first visible store of every change that consists of
+// several stores. By PCSO (stores to one cache line persist in order), a half-done change on the
+// medium always shows a locked word.
 //
 // Invariants.
 //  L1  At most one thread holds the lock of the running generation.
-//  L2  unlock() comes behind the fence that made the holder's last visible store durable.
-//  L3  Flags and version change under the lock alone. What they mean is the structure's.
+//  L2  unlock() is called after the fence that made the holder's last visible store durable.
+//  L3  Flags and version change only under the lock. The structure defines their meaning.
 //
-// Bad input. A damaged word may say that it is held, in this opening, and by nobody: lock() waits
-// for as long as no holder takes, and throws damage (sync/patience.hpp).
+// Bad input. A damaged word may be locked in the running generation without a holder. lock() throws
+// damage after a time that is longer than any holder takes (`sync/patience.hpp`).
 //
-// Memory order. The holder's CAS comes before its stores, a reader's look behind its loads. A
-// reader that has loaded (acquire) what a holder stored (release) therefore sees that lock, or what
-// came behind it.
+// Memory order. The holder's CAS precedes its stores; a reader loads the word after its loads of
+// the node. A reader that has loaded (acquire) a holder's store (release) therefore sees that lock,
+// or a later word.
 //
-// After a crash nothing is reset: an unlocked word is unlocked whoever wrote it, a locked one is of
-// a generation that no running process has.
+// Crash. No word is reset: an unlocked word is valid in every generation, and a locked one has a
+// generation that no running process has.
 //
 // Literature. Lee et al., "RECIPE", SOSP 2019 (condition 3: a lock that can be taken although its
-// node is half changed); Wei et al., "FliT", PPoPP 2022 (readers look at a counter).
+// node is half changed); Wei et al., "FliT", PPoPP 2022 (readers check a counter).
 #pragma once
 
 #include <holdfast/pointer.hpp>
@@ -54,20 +56,20 @@ class node_lock {
     static constexpr u64 version_field = 0xffffff00;
     static constexpr unsigned generation_shift = 32;
 
-    /// The word of a new node, which nobody knows yet; `held`: locked by the caller.
+    /// The initial word of a node that is not published yet. `held`: locked by the caller.
     [[nodiscard]] static constexpr u64 fresh(u64 flag_bits, bool held, u32 generation) noexcept {
         return u64{generation} << generation_shift | flag_bits | (held ? locked : 0);
     }
-    /// Whoever makes the node known has the release store.
+    /// Relaxed: the caller publishes the node with a release store.
     void fill(u64 word) noexcept { word_.store(word, std::memory_order_relaxed); }
 
     [[nodiscard]] u64 load() const noexcept { return word_.load(std::memory_order_acquire); }
     [[nodiscard]] static constexpr bool is_held(u64 word, u32 generation) noexcept {
         return (word & locked) != 0 && word >> generation_shift == generation;
     }
-    /// Whether what it guards may not be durable: it is held, or its holder was killed when the
-    /// last fence was still to come, and the machine went on.
-    [[nodiscard]] static constexpr bool is_unsure(u64 word) noexcept {
+    /// True if stores under this lock may be volatile: a thread holds it, or its holder was killed
+    /// before its last fence and the machine did not restart.
+    [[nodiscard]] static constexpr bool may_be_volatile(u64 word) noexcept {
         return (word & locked) != 0;
     }
     [[nodiscard]] bool is_held(u32 generation) const noexcept {
@@ -77,7 +79,8 @@ class node_lock {
         return word & version_field;
     }
 
-    /// True: taken over from a holder that died with an earlier generation. Throws damage.
+    /// Takes the lock. Returns true if it was reclaimed from a process that died. Throws damage if
+    /// the lock stays held for too long.
     HF_TRACED_APART bool lock(u32 generation) {
         const u64 self = reinterpret_cast<u64>(this) & window_mask;
         if (self < layout::page_size) throw damage(self, "a node lies in the region's header");
@@ -96,25 +99,26 @@ class node_lock {
     [[nodiscard]] HF_TRACED_APART attempt try_lock(u32 generation) noexcept {
         u64 seen = load();
         const bool is_in_header =
-            (reinterpret_cast<u64>(this) & window_mask) < layout::page_size;  // damage
+            // only damaged pointers lead there
+            (reinterpret_cast<u64>(this) & window_mask) < layout::page_size;
         if (is_in_header || is_held(seen, generation) || !take(seen, generation)) {
             return attempt::failed;
         }
         return (seen & locked) != 0 ? attempt::taken_over : attempt::taken;
     }
 
-    // --- the holder only ---
+    // --- for the holder only ---
     HF_TRACED_APART void set_flags(u64 which, bool on) noexcept {
         const u64 v = word_.load(std::memory_order_relaxed);
         word_.store(on ? v | which : v & ~which, std::memory_order_release);
     }
-    /// Readers who compare versions read again.
+    /// Readers that compare versions restart.
     HF_TRACED_APART void count_version() noexcept {
         const u64 v = word_.load(std::memory_order_relaxed);
         word_.store((v & ~version_field) | ((v + one_version) & version_field),
                     std::memory_order_release);
     }
-    /// For a structure whose version is something else.
+    /// For a structure that stores a number of its own in the version field.
     HF_TRACED_APART void set_version(u64 version) noexcept {
         const u64 v = word_.load(std::memory_order_relaxed);
         word_.store((v & ~version_field) | (version & version_field), std::memory_order_release);
@@ -130,15 +134,15 @@ class node_lock {
         return word_.compare_exchange_strong(seen, mine, std::memory_order_acquire);
     }
 
-    /// Of the process, and an address in it: the lock that nobody has given back in time.
+    /// Address of a lock whose wait timed out in this process; later waiters fail at once.
     static inline std::atomic<u64> stuck{0};
 
     std::atomic<u64> word_;
 };
 static_assert(sizeof(node_lock) == 8);
 
-/// f(), which may meet damage while the lock is held: it is given back then. Not by a destructor: a
-/// crash that the lab plays leaves by an exception, too, and a dead process gives nothing back.
+/// Calls f() and unlocks `l` if it throws damage. This is not a destructor because a simulated
+/// crash of the crash lab also unwinds, and a crash must leave the lock held.
 template <class F>
 decltype(auto) or_give_back(node_lock& l, F&& f) {
     try {

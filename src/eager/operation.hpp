@@ -1,46 +1,50 @@
-// eager/operation.hpp: an operation of an eager index, from its first load to its last fence.
+// eager/operation.hpp: one operation of an eager index, from its first load to its last fence.
 //
-// Purpose. All that an index needs of its discipline, in one object that lives as long as the
-// operation. A conversion (Lee et al., RECIPE) is to put these calls into a concurrent index whose
-// readers never wait:
+// Purpose. The complete interface between an index and the discipline, in an object that lives as
+// long as the operation. To convert a concurrent index whose readers never wait (Lee et al.,
+// RECIPE), add these calls:
 //
-//   a writer                                          a reader
-//     operation<..> op(space);                          operation<..> op(space);
-//     op.saw(lock, link)  for each link followed        op.saw(lock, link)  likewise
-//     n.lock.lock(op.generation())                      ... loads of the node ...
-//        taken over? repair(n)                          op.saw(n.lock, node)
-//     new = op.allocate(bytes)    may fail: nothing     op.observed()
-//     ... fill it ...             has changed           return what was read
+//   a writer                                       a reader
+//     operation<..> op(space);                       operation<..> op(space);
+//     op.note_dependency(lock, link)  for            op.note_dependency(lock, link)  likewise
+//                     each link followed             ... loads of the node ...
+//     n.lock.lock(op.generation())                   op.note_dependency(n.lock, node)
+//        returned true (stale lock)? repair(n)       op.persist_dependencies()
+//     new = op.allocate(bytes)    may fail:          return what was read
+//     ... fill it ...             nothing has changed
 //     op.written(new, bytes)
-//     op.settle()                       P1: all that is unreachable is durable, one fence
+//     op.persist_unpublished()          P1: unreachable data is durable, one fence
 //     op.publish(word, new)             one 8-byte store: others find it
-//     op.commit()                       P2: the store is durable, one fence
+//     op.persist_publication()          P2: the store is durable, one fence
 //     n.lock.unlock()
-//     op.retire(*this, old, kind)       freed when its last reader has left
+//     op.retire(*this, old, kind)       freed after its last reader has left
 //
-// Path guard. New nodes come filled: so a link can be unsure above contents that are sure. Readers
-// and writers say saw() of every link on their way. If its lock is not free the line is noted; a
-// writer's P1 makes it durable along with the writer's own, a reader's observed() does (one fence,
-// whatever number of links). What nobody holds costs a load. A holder that was killed leaves a lock
-// that is not free: who takes it over makes all durable that lies under it, before anything else.
+// Flush-on-read. A node is complete and durable before it is published, so a link may
+// be volatile while the contents it points to are durable. Readers and writers call
+// note_dependency() for each link they follow. If the link's lock is held, the link's line is
+// recorded; it becomes durable with a writer's P1, or in a reader's persist_dependencies() (one
+// fence for any number of links). With the lock free, the cost is one load. A killed holder leaves
+// its lock held: a thread that reclaims it first makes everything under the lock durable.
 //
 // Invariants.
-//  O1  Nothing is published before settle(), nothing returned or unlocked before commit().
-//  O2  What an operation returns, or acts upon, is durable when it returns: found or not found.
-//  O3  Retired is what was unlinked by a store that is durable.
+//  O1  No store is published before persist_unpublished(); no operation returns or unlocks before
+//      persist_publication().
+//  O2  Everything that an operation returns or acts on is durable when it returns, whether the key
+//      was found or not.
+//  O3  A block is retired after the store that unlinked it is durable.
 //  O4  Out of space is an error of allocate(), before the first visible store.
 //
 // Persist order.
 //  P1  content < publication;  P2  publication < return, unlock, retirement.
 //
-// Concurrency. An operation belongs to one thread; they don't nest. Whoever waits for long (for
-// input, say) must not do so inside of one: retired memory waits for it.
+// Concurrency. An operation belongs to one thread; operations do not nest. A thread must not block
+// for long (on input, say) inside of an operation: retired memory cannot be freed meanwhile.
 //
-// On the medium `file` an operation lies within an epoch, which makes it durable (space.hpp): there
-// P1 and P2 order nothing but what other threads see.
+// On the medium `file` an operation runs within an epoch, which makes it durable (space.hpp). P1
+// and P2 then only order what other threads see.
 //
-// `Lines` is persist_batch, or no_lines where nothing is to survive: so the same code is the
-// yardstick.
+// `Lines` is persist_batch, or no_lines where nothing has to survive: the same code is the volatile
+// baseline.
 #pragma once
 
 #include "base/damage.hpp"
@@ -57,7 +61,7 @@ namespace hf {
 template <class Lines>
 class eager_operation {
    public:
-    // Inlined: to a short read, a call of either is a good part of what it does.
+    // Constructor and destructor are inlined: a call would be a large part of a short read.
     [[gnu::always_inline]] explicit eager_operation(eager_space& s)
         : space_(s), lane_(s.my_lane()), base_(s.file().base()), lines_(s.file().med()) {
         if (s.epochs() != nullptr) [[unlikely]] {
@@ -69,7 +73,8 @@ class eager_operation {
     [[gnu::always_inline]] ~eager_operation() {
         lane_.leave();
         if (lane_.is_full()) [[unlikely]] {
-            space_.grace().reclaim(lane_);  // within the epoch: what is freed is noted in it
+            // still within the epoch, which records the heap's stores
+            space_.grace().reclaim(lane_);
         }
         if (in_epoch_ != nullptr) [[unlikely]] {
             eager_space::leave_epoch(*in_epoch_);
@@ -86,34 +91,34 @@ class eager_operation {
     }
     [[nodiscard]] u64 offset_of(const void* p) const noexcept { return offset_from(base_, p); }
 
-    // --- writers ---
-    /// Memory with any contents (alloc/swept_heap.hpp says where it begins).
+    // --- for writers ---
+    /// Allocates memory with arbitrary contents (alignment: alloc/swept_heap.hpp).
     [[nodiscard]] result<u64> allocate(u64 bytes) {
         return space_.heap().allocate(lane_.blocks, bytes);
     }
-    /// Allocated, and never published.
+    /// Frees a block that was allocated and never published.
     void cancel(u64 offset) { space_.heap().free(lane_.blocks, offset); }
-    /// Has been stored to; not reachable yet, or behind a lock that the caller holds.
+    /// Records a range that was stored to: unreachable, or under a lock that the caller holds.
     void written(const void* p, std::size_t n) noexcept { lines_.add(p, n); }
     void written_line(const void* p) noexcept { lines_.add(p); }
-    /// Copies whole lines into memory that nobody reaches yet, past the caches where there is
-    /// something to flush: they are written without having been read.
+    /// Copies whole lines into unreachable memory with non-temporal stores, which avoid reading the
+    /// target; with plain stores where nothing has to be flushed.
     void copy_fresh(void* to, const void* from, std::size_t n) noexcept {
         lines_.copy_fresh(to, from, n);
     }
-    /// The line at p is about to get what no crash need spare, for it is made anew in the next
-    /// generation, and what this one relies on. On the medium `file` its page may be given back and
-    /// read again, in this generation (paging/private_pages.hpp, M2).
+    /// Call before storing transient state, which recovery rebuilds and this session relies on, to
+    /// the line at p. On the medium `file` its page may be evicted and read back in this session
+    /// (paging/private_pages.hpp, M2), so the epoch must record the line.
     void will_rely_on_line(const void* p) noexcept {
         if (in_epoch_ != nullptr) [[unlikely]] {
             in_epoch_->note_once(p, 1);
         }
     }
-    /// Makes [p, p + n) zero: aligned words of memory that nobody reaches yet.
+    /// Zeroes [p, p + n): aligned words of unreachable memory.
     void write_zeros(void* p, std::size_t n) noexcept { lines_.write_zeros(p, n); }
-    /// P1. Nothing where nothing was noted.
-    void settle() noexcept(!crashes_throw) {
-        if (!lines_.is_unsure()) return;
+    /// P1: makes the recorded lines durable before a publication. No fence if none were recorded.
+    void persist_unpublished() noexcept(!crashes_throw) {
+        if (!lines_.has_pending()) return;
         lines_.order();
         HF_PERSIST_POINT("eager P1: all that is unreachable is durable before its publication");
     }
@@ -121,70 +126,74 @@ class eager_operation {
         word.store(value);
         lines_.add(&word);
     }
-    /// P2. Nothing where nothing was noted.
-    void commit() noexcept(!crashes_throw) {
-        if (!lines_.is_unsure()) return;
+    /// P2: makes the publication durable. No fence if no lines were recorded.
+    void persist_publication() noexcept(!crashes_throw) {
+        if (!lines_.has_pending()) return;
         lines_.fence();
         HF_PERSIST_POINT("eager P2: a publication is durable before its operation returns");
     }
-    /// Unlinked durably. `kind` is how `of` traces it.
+    /// The block's unlinking must be durable. `kind` tells `of` how to trace it.
     void retire(const traced& of, u64 offset, u32 kind) {
         space_.heap().shade(of, offset, kind);
         lane_.retire(offset);
     }
-    /// A reference is about to lie in two places, of which the older will be overwritten.
+    /// Call before a reference is copied and its older place overwritten: the running sweep then
+    /// traces it.
     void shade(const traced& of, u64 offset, u32 kind) { space_.heap().shade(of, offset, kind); }
 
-    // --- whoever reads ---
-    /// Of an index whose locks don't outlive the process: what it reads may lie in the caches
-    /// alone, and is to be noted, whoever has the lock (space.hpp).
+    // --- for readers and writers ---
+    /// For an index with volatile locks: true if data that it reads may be volatile, so it must be
+    /// recorded although no lock says so (space.hpp).
     [[nodiscard]] bool is_after_a_kill() const noexcept { return space_.is_after_a_kill(); }
-    /// Has loaded something of [p, p + n), behind which it looks at the lock that guards it.
-    void saw(const node_lock& lock, const void* p, std::size_t n) noexcept {
-        if (node_lock::is_unsure(lock.load())) [[unlikely]] {
+    /// Call after loading from [p, p + n), which `lock` guards: records the range if the lock is
+    /// held.
+    void note_dependency(const node_lock& lock, const void* p, std::size_t n) noexcept {
+        if (node_lock::may_be_volatile(lock.load())) [[unlikely]] {
             lines_.add(p, n);
         }
     }
-    /// The same, when the lock's word has been loaded behind the other loads already.
-    void saw_word(u64 lock_word, const void* p, std::size_t n) noexcept {
-        if (node_lock::is_unsure(lock_word)) [[unlikely]] {
+    /// note_dependency() with a lock word that was loaded after the other loads.
+    void note_dependency(u64 lock_word, const void* p, std::size_t n) noexcept {
+        if (node_lock::may_be_volatile(lock_word)) [[unlikely]] {
             lines_.add(p, n);
         }
     }
-    /// A reader returns: what it has seen will not be undone.
-    void observed() noexcept(!crashes_throw) {
-        if (!lines_.is_unsure()) [[likely]] {
+    /// Call before a reader returns: makes everything it depends on durable.
+    void persist_dependencies() noexcept(!crashes_throw) {
+        if (!lines_.has_pending()) [[likely]] {
             return;
         }
         lines_.fence();
         HF_PERSIST_POINT("eager P3: what a reader has seen is durable before it returns");
     }
 
-    /// Takes the lock that guards [p, p + n). True: from a holder that was killed, whose last
-    /// stores may lie in the caches alone: now they are durable, or whoever meets the lock free,
-    /// before the sweep has come by, would rely on them. Throws damage.
+    /// Takes the lock that guards [p, p + n). Returns true if it was reclaimed from a killed
+    /// process. Its last stores, which may be in the caches only, are durable then: otherwise an
+    /// operation that finds the lock free before the sweep has run would rely on them. Throws
+    /// damage.
     bool take(node_lock& lock, const void* p, std::size_t n) {
         if (!lock.lock(generation())) [[likely]] {
             return false;
         }
-        make_sure(p, n);
+        make_durable(p, n);
         return true;
     }
-    /// What a dead holder has left in [p, p + n), and what else was noted.
-    [[gnu::cold, gnu::noinline]] void make_sure(const void* p,
-                                                std::size_t n) noexcept(!crashes_throw) {
+    /// Makes [p, p + n), left by a killed process, and all recorded lines durable.
+    [[gnu::cold, gnu::noinline]] void make_durable(const void* p,
+                                                   std::size_t n) noexcept(!crashes_throw) {
         lines_.add(p, n);
-        observed();
+        persist_dependencies();
     }
 
-    // --- whoever may be on damaged bytes ---
-    /// Another step of a way. Throws damage where no way is so long: it leads round in a circle.
+    // --- for code that may follow damaged links ---
+    /// Counts a step of a traversal. Throws damage after more steps than any path has: the links
+    /// form a cycle.
     void took_step() {
         if (++steps_ > most_steps) [[unlikely]] {
             lost();
         }
     }
-    /// What comes now is another way, or the same one begun anew because of others' changes.
+    /// Resets the step count: a new traversal begins, or a restart after a concurrent change.
     void arrived() noexcept { steps_ = 0; }
     [[noreturn, gnu::cold, gnu::noinline]] void fail(const void* at, const char* why) const {
         throw damage(offset_of(at), why);
@@ -201,7 +210,7 @@ class eager_operation {
     std::byte* base_;
     Lines lines_;
     u32 steps_ = 0;
-    lane* in_epoch_ = nullptr;  ///< nullptr but on the medium `file`
+    lane* in_epoch_ = nullptr;  ///< nullptr except on the medium `file`
 };
 
 }  // namespace hf

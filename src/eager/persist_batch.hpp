@@ -1,22 +1,22 @@
-// eager/persist_batch.hpp: the lines that one operation has to make durable, under few fences.
+// eager/persist_batch.hpp: the lines that one operation has to make durable, with few fences.
 //
-// Purpose. An operation notes what it stores to, and what it has read that may not be durable yet.
-// order() and fence() flush each noted line once, whatever was stored to it how often, and wait
-// once. Nothing noted, nothing done. A line is noted before or after its store: what counts is that
-// the store comes before the next order() or fence().
+// Purpose. An operation records the lines it stored to, and the lines it read that may be volatile.
+// order() and fence() flush each recorded line once, however often it was stored to, and wait once.
+// Without recorded lines they do nothing. A line may be recorded before or after its store, as long
+// as the store precedes the next order() or fence().
 //
 // Invariants.
-//  B1  Behind order() no store of this thread that follows can be durable without what was noted
-//      before. Behind fence() all of it is durable.
+//  B1  After order(), no later store of this thread can be durable without the lines recorded
+//      before. After fence(), all of them are durable.
 //  B2  Between two fences a line is flushed once.
 //
-// On the medium `file` flushing is noting in the lane of the running epoch, which makes the lines
-// durable at its end (epoch/lane.hpp); a fence is nothing.
+// On the medium `file` a line is not flushed but recorded in the lane of the running epoch, which
+// makes it durable at its end (epoch/lane.hpp); fences do nothing.
 //
-// On eADR order is free, unless lines are flushed all the same: a cached store is as good as
+// On eADR order() is free unless flushes were requested explicitly: a cached store is as good as
 // durable, and x86 keeps stores in order.
 //
-// `no_lines` does nothing, for what need not survive.
+// `no_lines` has the same interface and does nothing.
 #pragma once
 
 #include "epoch/lane.hpp"
@@ -34,61 +34,61 @@ class persist_batch {
     persist_batch(const persist_batch&) = delete;
     persist_batch& operator=(const persist_batch&) = delete;
 
-    /// By who is inside of an epoch, until it leaves.
+    /// Records into the epoch's lane from now on. The caller has entered the epoch.
     void note_in(lane& mine) noexcept { lane_ = &mine; }
 
     void add(const void* p, std::size_t n) noexcept {
-        unsure_ = true;
+        pending_ = true;
         if (!notes_ || n == 0) return;
         const u64 first = align_down(reinterpret_cast<u64>(p), line_size);
         const u64 last = align_down(reinterpret_cast<u64>(p) + n - 1, line_size);
         if ((last - first) / line_size >= lines_.size()) {
-            flush(p, n);  // written by now: nobody notes so much ahead of its stores
+            flush(p, n);  // already stored: only small ranges are recorded ahead of their stores
             return;
         }
         for (u64 line = first; line <= last; line += line_size) add_line(line);
     }
-    /// A line; the common case.
+    /// Records one line; the common case.
     void add(const void* p) noexcept {
-        unsure_ = true;
+        pending_ = true;
         if (notes_) add_line(align_down(reinterpret_cast<u64>(p), line_size));
     }
 
-    /// Past the caches, where that pays: aligned words of memory that nobody reaches yet.
+    /// Copies aligned words to unreachable memory, with non-temporal stores where they are faster.
     void copy_fresh(void* to, const void* from, std::size_t n) noexcept {
-        unsure_ = true;
+        pending_ = true;
         if (lane_ != nullptr) [[unlikely]] {
             std::memcpy(to, from, n);
             return note_in_lane(to, n);
         }
         medium_.stream(to, from, n);
     }
-    /// The same of zeros.
+    /// Zeroes aligned words of unreachable memory like copy_fresh().
     void write_zeros(void* p, std::size_t n) noexcept {
         static constexpr std::array<std::byte, 4096> zeros{};
-        unsure_ = true;
+        pending_ = true;
         auto* to = static_cast<std::byte*>(p);
         for (std::size_t done = 0; done < n; done += zeros.size()) {
             medium_.stream(to + done, zeros.data(), std::min(zeros.size(), n - done));
         }
     }
 
-    /// Whether there is anything to wait for.
-    [[nodiscard]] bool is_unsure() const noexcept { return unsure_; }
+    /// True if lines are recorded that may be volatile.
+    [[nodiscard]] bool has_pending() const noexcept { return pending_; }
     void order() noexcept {
-        if (!unsure_) return;
+        if (!pending_) return;
         flush();
         medium_.order();
     }
     void fence() noexcept {
-        if (!unsure_) return;
+        if (!pending_) return;
         flush();
         medium_.fence();
     }
-    /// What was noted will not be stored to after all.
+    /// Drops the recorded lines, because they will not be stored to.
     void forget() noexcept {
         count_ = 0;
-        unsure_ = false;
+        pending_ = false;
     }
 
    private:
@@ -97,7 +97,7 @@ class persist_batch {
             if (lines_[i - 1] == line) return;
         }
         if (count_ == lines_.size()) flush();
-        unsure_ = true;
+        pending_ = true;
         lines_[count_++] = line;
     }
     void flush(const void* p, std::size_t n) noexcept {
@@ -113,9 +113,9 @@ class persist_batch {
             medium_.flush_lines(lines_.data(), count_);
         }
         count_ = 0;
-        unsure_ = false;
+        pending_ = false;
     }
-    // Out of the way: whoever has a lane waits for a disk.
+    // Not inlined: with a lane, the disk dominates.
     [[gnu::cold, gnu::noinline]] void note_in_lane(const void* p, std::size_t n) noexcept {
         lane_->mark_written();
         lane_->note_once(p, n);
@@ -128,8 +128,8 @@ class persist_batch {
 
     const medium& medium_;
     const bool notes_;
-    lane* lane_ = nullptr;  ///< nullptr: a fence makes durable
-    bool unsure_ = false;
+    lane* lane_ = nullptr;  ///< nullptr: a fence makes lines durable
+    bool pending_ = false;
     unsigned count_ = 0;
     std::array<u64, 32> lines_;  // NOLINT(cppcoreguidelines-pro-type-member-init): filled by count_
 };
@@ -144,7 +144,7 @@ class no_lines {
         std::memcpy(to, from, n);
     }
     void write_zeros(void* p, std::size_t n) noexcept { std::memset(p, 0, n); }
-    [[nodiscard]] static constexpr bool is_unsure() noexcept { return false; }
+    [[nodiscard]] static constexpr bool has_pending() noexcept { return false; }
     void order() noexcept {}
     void fence() noexcept {}
     void forget() noexcept {}

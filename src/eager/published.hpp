@@ -1,8 +1,9 @@
-// eager/published.hpp: a word on the medium by which others find what lies behind it.
+// eager/published.hpp: a word on the medium that points to an object and makes it reachable.
 //
-// One store makes it visible, one line makes it durable. What it refers to is durable before
-// (operation::settle()); the word itself behind operation::commit(). Who loads it in between learns
-// from the lock beside it that it is not sure (operation::saw()).
+// One store makes the object visible; flushing one line makes it durable. The object is durable
+// before the store (operation::persist_unpublished()), the word itself after
+// operation::persist_publication(). A reader that loads the word in between sees the lock beside it
+// held, and treats the word as possibly volatile (operation::note_dependency()).
 #pragma once
 
 #include "base/bits.hpp"
@@ -14,9 +15,9 @@ namespace hf {
 class published {
    public:
     [[nodiscard]] u64 load() const noexcept { return word_.load(std::memory_order_acquire); }
-    /// Of memory that nobody can reach yet, or by who notes its line (operation::publish()).
+    /// For unreachable memory, or for a caller that records the line (operation::publish()).
     void store(u64 value) noexcept { word_.store(value, std::memory_order_release); }
-    /// Of memory that nobody can reach yet: whoever publishes that has the release store.
+    /// For unreachable memory: the store that publishes the memory is the release.
     void fill(u64 value) noexcept { word_.store(value, std::memory_order_relaxed); }
 
    private:
@@ -24,7 +25,7 @@ class published {
 };
 static_assert(sizeof(published) == 8);
 
-/// Whether both lie in one line: then the medium keeps their order by itself (PCSO).
+/// True if both are in one cache line, where the medium keeps stores in order (PCSO).
 [[nodiscard]] inline bool same_line(const void* a, const void* b) noexcept {
     return reinterpret_cast<u64>(a) / line_size == reinterpret_cast<u64>(b) / line_size;
 }

@@ -86,7 +86,8 @@ result<void> eager_space::bring_up(const eager_options& options,
         const u64 known = roots();
         auto opened = open_structures(*this);
         if (!opened || file().read_only() || roots() == known) return opened;
-        return wait_durable(current_epoch());  // a region that was opened has its structures
+        // roots created here are durable before the region is in use
+        return wait_durable(current_epoch());
     });
     if (!file().read_only()) {
         driver.add(recovery_phase::discipline, "roots", [&] { return check_all_are_open(); });
@@ -125,7 +126,7 @@ result<void> eager_space::read_epochs(std::chrono::microseconds length) {
 
 result<void> eager_space::begin_session() {
     if (file().read_only()) return {};
-    if (epochs_) {  // nothing lies in the caches: memory was the dead process's own
+    if (epochs_) {  // no volatile leftovers in the caches: memory was private to the dead process
         auto ok = epochs_->start([](layout::superblock& s) { set_version(s, epoch_format); });
         generation_ = static_cast<u32>(file().super().generation);
         return ok;
@@ -168,7 +169,7 @@ u64 eager_space::roots() const noexcept {
     return found;
 }
 
-/// What nobody traces would be freed.
+/// A root that no opened structure traces would be freed by the sweep.
 result<void> eager_space::check_all_are_open() const {
     if (roots() == structures_.size()) return {};
     return failure({errc::incompatible, "sweep the eager region", file().path().string(),

@@ -1,4 +1,4 @@
-// All indexes, of the discipline `eager`: every operation that has returned survives.
+// Instantiates all indexes for the discipline `eager`: an operation is durable when it returns.
 #include "eager_map/opening.hpp"
 
 namespace hf::detail {

@@ -93,7 +93,8 @@ result<bool> basic_eager_map<Key, Owned>::update(Key key, Key value) {
 }
 template <class Key, class Owned>
 bool basic_eager_map<Key, Owned>::remove(Key key) {
-    static_cast<void>(engine().space().accepts_writes());  // it needs no room but the disk's
+    // waits for a slow disk; a removal needs no space
+    static_cast<void>(engine().space().accepts_writes());
     return engine().remove(key);
 }
 template <class Key, class Owned>

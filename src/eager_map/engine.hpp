@@ -1,5 +1,6 @@
-// eager_map/engine.hpp: an index of any name in a region of its own, for the public map, the
-// benchmark and the tools. Which indexes there are (indexes.hpp) only those see who make one.
+// eager_map/engine.hpp: type-erased interface to one eager index in a region of its own, for the
+// public map, the benchmark and the tools. Only the code that creates an engine includes the index
+// types (indexes.hpp).
 #pragma once
 
 #include <holdfast/eager.hpp>
@@ -21,7 +22,7 @@ inline constexpr std::array index_names = {std::string_view("clht"), std::string
                                            std::string_view("hot"), std::string_view("bwtree"),
                                            std::string_view("masstree")};
 
-/// Behind basic_eager_map: one virtual call an operation.
+/// The implementation of basic_eager_map: one virtual call per operation.
 template <class Key, class Owned>
 class eager_engine {
    public:
@@ -34,9 +35,10 @@ class eager_engine {
     virtual bool get(Key k, Owned& into) const = 0;
     using hit = typename basic_eager_map<Key, Owned>::hit;
     using run_of_hits = typename basic_eager_map<Key, Owned>::run_of_hits;
-    /// found(of, run, how many) of those that are there; within an operation.
+    /// Calls found(of, run, n) for runs of the keys that exist, while an operation is open. Returns
+    /// how many keys exist.
     virtual std::size_t get_runs(std::span<const Key> keys, run_of_hits found, void* of) const = 0;
-    /// As basic_eager_map::get_many() does it for code that the compiler sees.
+    /// get_runs() with a callable; the inlined form of basic_eager_map::get_many().
     template <class Found>
     std::size_t get_many(std::span<const Key> keys, Found& found) const {
         return get_runs(keys, basic_eager_map<Key, Owned>::template tell_run<Found>,
@@ -44,17 +46,17 @@ class eager_engine {
     }
     virtual void for_each(const std::function<void(Key, Key)>& visit) const = 0;
     [[nodiscard]] virtual bool is_ordered() const noexcept = 0;
-    /// Of an index without order: for_each() in so many parts.
+    /// An unordered index splits for_each() into parts() parts.
     [[nodiscard]] virtual u64 parts() const noexcept = 0;
     virtual void for_each_in(u64 part, const std::function<void(Key, Key)>& visit) const = 0;
     [[nodiscard]] virtual u64 scan(Key from, u64 most, bool backwards,
                                    const std::function<void(Key, Key)>& visit) const = 0;
     using entry = typename basic_eager_map<Key, Owned>::entry;
     using run_visitor = typename basic_eager_map<Key, Owned>::run_visitor;
-    /// The same; what is visited comes in runs: visit(of, run, how many).
+    /// scan() that passes entries to the visitor in runs: visit(of, run, n).
     [[nodiscard]] virtual u64 scan_runs(Key from, u64 most, bool backwards, run_visitor visit,
                                         void* of) const = 0;
-    /// As basic_eager_map::scan() does it for code that the compiler sees.
+    /// scan_runs() with a callable; the inlined form of basic_eager_map::scan().
     template <class Visit>
     [[nodiscard]] u64 scan_with(Key from, u64 most, bool backwards, Visit& visit) const {
         return scan_runs(from, most, backwards,
@@ -66,14 +68,15 @@ class eager_engine {
 
     [[nodiscard]] eager_space& space() const noexcept { return *opened; }
 
-    std::unique_ptr<eager_space> opened;  ///< ends before the index, which it traces
+    /// destroyed before the index, because it traces the index
+    std::unique_ptr<eager_space> opened;
 };
 
 template <class Key, class Owned>
 [[nodiscard]] result<std::unique_ptr<eager_engine<Key, Owned>>> open_engine(
     const std::filesystem::path& path, const eager_map_options& options);
 
-/// open_engine() of one discipline: durable.cpp, transient.cpp.
+/// open_engine() for one discipline. Instantiated in durable.cpp and transient.cpp.
 template <class D, class Key, class Owned>
 [[nodiscard]] result<std::unique_ptr<eager_engine<Key, Owned>>> open_for(
     const std::filesystem::path& path, const eager_map_options& options);

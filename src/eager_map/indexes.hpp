@@ -1,7 +1,7 @@
-// eager_map/indexes.hpp: all eager indexes, behind one interface.
+// eager_map/indexes.hpp: one interface for all eager indexes.
 //
-// The root "<index>.<keys>" ("clht.bytes", "art.integers") says what the region has. A new index is
-// a line in for_index(), and its name in index_names (engine.hpp).
+// A region's root is named "<index>.<keys>" ("clht.bytes", "art.integers"). To add an index, add a
+// line to for_index() and its name to index_names (engine.hpp).
 #pragma once
 
 #include "eager_map/engine.hpp"
@@ -37,7 +37,7 @@ struct keys_for<u64> {
     return std::string(index) + "." + std::string(keys);
 }
 
-/// work.template operator()<Index>() of the index that has this name.
+/// Calls work.template operator()<Index>() with the index type of that name.
 template <class D, class Keys, class Work>
 auto for_index(std::string_view name, Work&& work) {
     if (name == "bwtree") return work.template operator()<bwtree<D, Keys>>();
@@ -47,7 +47,8 @@ auto for_index(std::string_view name, Work&& work) {
     return work.template operator()<clht<D, Keys>>();
 }
 
-/// What a new region is told that it may hold: which index it will be comes with its root.
+/// The formats that a new region declares: those of all indexes. Its root's name tells which index
+/// it holds.
 template <class D, class Keys>
 [[nodiscard]] inline std::array<layout::room_format, index_names.size()> formats_of_all() {
     std::array<layout::room_format, index_names.size()> all{};
@@ -107,7 +108,7 @@ class engine_of final
         for (std::size_t first = 0; first < keys.size(); first += gets_at_once) {
             const auto piece = keys.subspan(first, std::min(gets_at_once, keys.size() - first));
             std::size_t there = 0;
-            // Byte strings lie in records, which stay as long as the operation.
+            // Byte strings point into records, which live until the operation ends.
             operation op(*this->opened);
             hf::get_piece(*index, op, piece,
                           [&](std::size_t i, key v) { run[there++] = {first + i, v}; });
@@ -159,11 +160,11 @@ class engine_of final
                 give();
                 return found;
             } catch (const damage&) {
-                give();  // what was found before is visited, as by scan()
+                give();  // as in scan(), entries found before the damage are visited
                 throw;
             }
         } else {
-            // They lie in records, which stay as long as the operation that has found them.
+            // Keys and values point into records, which live until the scan's operation ends.
             const auto give = [&](key k, key v) {
                 const entry e{k, v};
                 visit(of, &e, 1);

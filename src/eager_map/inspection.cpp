@@ -17,7 +17,7 @@ auto open_to_look(const std::filesystem::path& path) {
     return detail::open_engine<Key, Owned>(path, o);
 }
 
-/// What its readers take for damage on the audit's way is found like everything else.
+/// `damage` thrown while the index is walked becomes a finding like any other.
 void audit_index(const std::function<void(heap_audit&)>& index, heap_audit& all,
                  audit_report& report) {
     try {

@@ -1,13 +1,13 @@
-// eager_map/inspection.hpp: an eager region, to be looked at while nobody uses it.
+// eager_map/inspection.hpp: inspects an eager region that no process has open.
 //
-// Purpose. Opens the file with open_mode::inspect, whichever index of whichever keys it holds: on a
-// private mapping, so nothing on the medium changes. There is no recovery to be done: what a crash
-// left half done the indexes' readers see through, and what it left unreached is free.
+// Purpose. Opens the file with open_mode::inspect, whichever index and key type it holds, on a
+// private mapping: nothing on the medium changes. No recovery is needed: the indexes' readers
+// tolerate a half-done change, and an unreachable node is free.
 //
-// The audit walks the index without trusting it, and says what has two owners, or none that is
-// possible, and whether as many records are found as the last close counted. What nobody owns is
-// free by definition (alloc/swept/audit_view.hpp), so a file has no leaks; whether an opening's
-// lists have some audit_live() says.
+// The audit walks the index without trusting it. It reports a block with two owners, a reference to
+// an impossible address, and a record count that differs from the one of the last close. An unowned
+// block is free by definition (alloc/swept/audit_view.hpp), so a file has no leaks; audit_live()
+// checks the free lists of an open region for leaks.
 #pragma once
 
 #include "alloc/audit.hpp"
@@ -23,24 +23,24 @@ namespace hf {
 
 class eager_inspection {
    public:
-    /// Never fails: see refusal().
+    /// Never fails; an error is reported by refusal().
     [[nodiscard]] static eager_inspection open(const std::filesystem::path& path);
 
-    /// Why an opening for use would fail; nullopt: it would not. Then, and then alone, the rest may
-    /// be asked.
+    /// Why opening the region for use would fail; nullopt: it would succeed. The other functions
+    /// may be called only if this is nullopt.
     [[nodiscard]] const std::optional<error>& refusal() const noexcept { return refusal_; }
     [[nodiscard]] region& file() const noexcept { return *file_; }
     [[nodiscard]] const std::string& index() const noexcept { return index_; }
     /// "bytes" or "integers".
     [[nodiscard]] const std::string& keys() const noexcept { return keys_; }
 
-    /// When the region was last closed; nullopt: a crash came behind it, or nobody has counted.
+    /// The record count at the last clean close; nullopt: after a crash, or if the last close
+    /// passed no count.
     [[nodiscard]] std::optional<u64> counted_records() const;
 
-    /// Everything: heap and index, and whether there are as many records as were counted. What the
-    /// index refers to is told to `told`.
+    /// Audits heap, index and record count. Passes each block that the index refers to, to `told`.
     [[nodiscard]] audit_report audit(const heap_audit::claim_visitor& told = {}) const;
-    /// The heap alone: pages and runs.
+    /// Audits the heap alone: pages and runs.
     [[nodiscard]] heap_figures heap() const;
 
    private:
@@ -52,7 +52,7 @@ class eager_inspection {
     std::string keys_;
 };
 
-/// Of an opening whose sweep has ended, and in which nobody is at work: leaks, too.
+/// Audits an open region whose sweep has ended and in which no operation runs. Reports leaks, too.
 [[nodiscard]] audit_report audit_live(eager_space& space,
                                       const std::function<void(heap_audit&)>& index);
 

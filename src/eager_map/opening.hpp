@@ -1,5 +1,5 @@
-// eager_map/opening.hpp: open_for(), for those files that make it for a discipline: each of them
-// compiles all indexes.
+// eager_map/opening.hpp: open_for(), included only by the files that instantiate it for a
+// discipline: each of them compiles all indexes.
 #pragma once
 
 #include "eager_map/engine.hpp"
@@ -9,7 +9,7 @@
 
 namespace hf::detail {
 
-/// The name of the index that the region has; "": none yet.
+/// Returns the name of the index in the region; "": the region has none yet.
 inline result<std::string> index_in(const region& r, std::string_view keys) {
     for (const layout::root& entry : r.header().roots) {
         if (entry.value.load(std::memory_order_acquire) == 0) continue;

@@ -1,4 +1,4 @@
-// All indexes, of the discipline `transient`: the yardstick.
+// Instantiates all indexes for the discipline `transient`, the baseline without flushes and fences.
 #include "eager_map/opening.hpp"
 
 namespace hf::detail {

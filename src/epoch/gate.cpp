@@ -46,7 +46,7 @@ close_attempt gate::try_close(std::chrono::nanoseconds patience) noexcept {
 }
 
 void gate::open() noexcept {
-    HF_ASSERT(is_closed(), "B2: a gate is opened by nobody but who has closed it");
+    HF_ASSERT(is_closed(), "B2: only the thread that closed a gate may open it");
     state_.store(state::open, std::memory_order_seq_cst);
     state_.notify_all();
 }

@@ -1,12 +1,12 @@
-// shared_work.hpp: work in pieces, done by whoever leads and by all who happen to wait.
+// shared_work.hpp: work in pieces, shared by a leader and threads that wait.
 //
-// Purpose. Behind a closed gate threads wait; they may as well help. The leader says how many
-// pieces there are and what a piece is; everybody takes one after the other.
+// Purpose. Threads that wait at a closed gate may as well help. The leader sets the number of
+// pieces and the function; every thread takes one piece after the other.
 //
 // Invariants.
-//  W1  Each piece is done once. Phase, number of pieces and the next one lie in one word, so a
-//      helper that comes late never takes a piece of another phase.
-//  W2  run() returns when all are done; what helpers did is seen by the leader.
+//  W1  Each piece is done once. Phase, number of pieces and the next one are in one word, so a
+//      late helper never takes a piece of another phase.
+//  W2  run() returns when all are done; the leader sees the stores of all helpers.
 #pragma once
 
 #include "base/bits.hpp"
@@ -21,13 +21,13 @@ class shared_work {
    public:
     /// Leads: `piece(i)` for each i < pieces. One leader at a time.
     void run(std::size_t pieces, std::function<void(std::size_t)> piece);
-    /// Helps as long as there are pieces that nobody has taken.
+    /// Helps as long as there are pieces left to take.
     void help();
 
    private:
     std::function<void(std::size_t)> piece_;
     std::atomic<u64> work_{0};       // [phase 24 | pieces 20 | next 20]
-    std::atomic<u64> work_done_{0};  // of all phases, so it need not be begun anew
+    std::atomic<u64> work_done_{0};  // sum over all phases, so it need not be reset
     u64 all_pieces_ = 0;
     u64 phase_ = 0;
 };

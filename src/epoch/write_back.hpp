@@ -1,17 +1,17 @@
 // write_back.hpp: the end of an epoch on persistent memory.
 //
-// Persist order, gate closed and all operations out:
-//  E1  every line dirtied in e is written back and fenced by whoever wrote it back;
+// Persist order, with the gate closed and no operation running:
+//  E1  every line dirtied in e is written back, and fenced by the same thread;
 //  E2  then epoch_record := e + 1, written back and fenced;
-//  E3  then e is announced (durable_epoch, waiters), and the gate opens for e + 1: by
+//  E3  then e is announced (durable_epoch, waiting threads), and the gate opens for e + 1: by
 //      epoch_manager, when end_epoch() has returned.
 //
-// The lines are those that the lanes have noted (lane.hpp, L1). All threads at hand share them out
-// by the chunk; each fences what it has written back itself, since a fence waits for the flushes of
+// The lines are those in the lanes' lists (lane.hpp, L1). All threads that wait at the gate share
+// them in chunks; each fences its own write-backs, since a fence waits for the flushes of
 // its own thread only.
 //
-// Recovery. Cut short before E2, the record still says e: e has failed, and whoever keeps a log
-// undoes it. Behind E2 it says e + 1, in which nothing has happened yet.
+// Recovery. After a crash before E2, the record still says e: e has failed, and disciplines with
+// logs undo it. After E2 it says e + 1, in which nothing has happened yet.
 #pragma once
 
 #include "epoch/boundary.hpp"

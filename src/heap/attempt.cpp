@@ -88,7 +88,7 @@ u64 attempt::proxy(u64 offset) {
 
 held_object* attempt::hold(u64 offset, bool strongly) {
     held_object* const h = core_.refs().hold(offset, strongly);
-    // The other half of the meeting with who lets it die: held_table.hpp.
+    // The counterpart of the fence in the destroying transaction: held_table.hpp.
     std::atomic_thread_fence(std::memory_order_seq_cst);
     try {
         if (h->state.load(std::memory_order_acquire) != held::live) transaction::meet_conflict();
@@ -118,7 +118,7 @@ u16 attempt::type_number(const type_info& type) {
     if (const u16 known = core_.types().number_of(type); known != 0) [[likely]] {
         return known;
     }
-    // The list on the medium is the truth; somebody may be adding the type just now.
+    // The list on the medium is authoritative; another transaction may have just added the type.
     read_types();
     const auto found = core_.types().match(type);
     if (!found) transaction::fail(found.error());
@@ -194,8 +194,8 @@ void attempt::set_second(const counted& c, u64 value) {
     }
 }
 
-// What has gained pointers waits until the others have had their turn: of what dies among these it
-// may lose as many, and then nothing of it is stored, nor read. So who takes an entry out of a list
+// Objects that gained pointers are processed after all others: destructions of these may remove as
+// many, and then nothing of the object is stored, nor read. So removing an entry from a list
 // does not touch the next one.
 void attempt::settle() {
     for (std::size_t i = 0; i < queue_.size(); ++i) {
@@ -221,7 +221,7 @@ void attempt::apply(u32 index) {
     }
     if (by == 0 && !c.fresh) return;
     state_word s = state_of(c);
-    if (s.type == 0) damaged("a pointer leads to an object that has died");
+    if (s.type == 0) damaged("a pointer points to an object that has died");
     const std::int64_t count = std::int64_t{s.count} + by;
     if (count < 0) damaged("an object's count is less than the pointers that lead to it");
     if (count > 0xffffffff) too_many("so many pointers to one object can't be counted");
@@ -236,7 +236,7 @@ void attempt::apply(u32 index) {
     }
     if (s.has(state_word::orphan)) {
         s.flags &= static_cast<u16>(~state_word::orphan);
-        set_state(c, s);  // first: who owns the header has the slot, too
+        set_state(c, s);  // first, because the owner of the header also owns the slot
         const u64 slot = core_.refs().set_slot(c.offset, 0);
         slot_changes_.push_back({c.offset, slot});
         free_slot(slot);
@@ -245,7 +245,7 @@ void attempt::apply(u32 index) {
     set_state(c, s);
 }
 
-// Nothing durable leads to it. The store of its state comes first: held_table.hpp.
+// There is no durable reference any more. Its state is stored first: held_table.hpp.
 void attempt::lose_last(u32 index, state_word s) {
     counted& c = counts_[index];
     set_state(c, s);
@@ -321,7 +321,7 @@ void attempt::die(u32 index, state_word s) {
     t_.release(header_of(offset), type.block_bytes(length));
 }
 
-// False: a part of its elements was enough for this transaction.
+// False: only a part of its elements was processed, because of the limit for a transaction.
 bool attempt::count_down(u64 offset, const heap_type& type, state_word s) {
     if (type.pointers.empty()) return true;
     const bool is_array = s.has(state_word::array);
@@ -360,7 +360,7 @@ bool attempt::destroy_doomed() {
         push(control().waiting, counts_[index], s);
         return true;
     }
-    // Before its pointers are counted down: it may change them. An array has none.
+    // Before its pointers' targets are decremented, since it may change them. An array has none.
     counts_[index].dead = true;
     if (known != nullptr && known->destroy != nullptr) known->destroy(*this, at<std::byte>(offset));
     if (!count_down(offset, type, s)) return true;

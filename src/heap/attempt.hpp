@@ -1,13 +1,15 @@
-// heap/attempt.hpp: what one attempt of a transaction does to objects beyond their bytes: makes
-// them, changes their counts, and at its end lets those die to which nothing leads any more.
+// heap/attempt.hpp: an attempt of a transaction on objects: creates them, changes their
+// reference counts, and at its end destroys those without references.
 //
-//   while it runs                        add_count(): gathered by object (count_map.hpp)
-//   end: settle()                        counts that have changed are stored: what has lost goes
-//                                        first, for what dies of it takes back what others gained
-//     count 0, held by a ref             an orphan: a durable slot says so
-//     count 0                            dies: nv_destroy(), its pointers are counted down, its
-//                                        memory goes; and so on, by a list, not by recursion
-//     more than `most_deaths`            doomed: onto a durable list, for small transactions later
+//   while it runs                        add_count(): accumulated by object (count_map.hpp)
+//   end: settle()                        stores changed counts: decreased ones first, because
+//                                        destructions may cancel increments of others
+//     count 0, held by a ref             becomes an orphan, recorded in a durable slot
+//     count 0                            destroyed: nv_destroy(), its pointers' targets are
+//                                        decremented, its memory is freed; and so on, by a list,
+//                                        not by recursion
+//     more than `most_deaths`            doomed: put on a durable list, for small transactions
+//     later
 //
 // All of it is part of the transaction: a crash leaves all or nothing.
 #pragma once
@@ -31,8 +33,8 @@ class attempt {
     attempt& operator=(const attempt&) = delete;
     ~attempt() = default;
 
-    /// Deaths in one transaction, and pointers that they count down.
-    static constexpr u32 most_deaths = crashes_throw ? 3 : 1000;  // few where the lab looks on
+    /// Limits on destructions in one transaction, and on the pointers that they decrement.
+    static constexpr u32 most_deaths = crashes_throw ? 3 : 1000;  // few in the crash lab
     static constexpr u64 most_pointers = crashes_throw ? 8 : 16'384;
 
     [[nodiscard]] transaction& running() const noexcept { return t_; }
@@ -44,36 +46,36 @@ class attempt {
     [[nodiscard]] held_object* hold(u64 offset, bool strongly);
     [[nodiscard]] bool is_alive(held_object& h);
     [[nodiscard]] u16 type_number(const type_info& type);
-    /// Descriptions that others have added since.
+    /// Reads descriptions that other transactions have added since.
     void read_types();
 
-    /// Before the commit.
+    /// Call it before the commit.
     void settle();
     void committed() {
         if (!counts_.empty() || doomed_ != 0 || !new_types_.empty()) tell_others();
     }
     void rolled_back() noexcept;
-    /// Whether a death waits for another transaction.
+    /// True if a destruction is left to another transaction.
     [[nodiscard]] bool has_doomed() const noexcept { return doomed_ != 0; }
 
     // --- transactions of the heap itself ---
-    /// An object of the doomed list is destroyed; false: the list is empty.
+    /// Destroys an object of the doomed list; false: the list is empty.
     [[nodiscard]] bool destroy_doomed();
-    /// Of a list that waits for programs that know its types, back onto the doomed one.
+    /// Moves objects from the list of those whose type was unknown back to the doomed list.
     void revive_waiting();
-    /// An orphan without references dies. False: it is none. slot 0: the one in the table.
+    /// Destroys an orphan without references. False: not an orphan. slot 0: the one in the table.
     bool reclaim(u64 offset, u64 slot);
-    /// Pointers of up to so many elements become null; gives the element behind the last one.
+    /// Sets pointers of up to `elements` elements to null; returns the end of the range.
     [[nodiscard]] u64 cut_pointers(u64 offset, u64 first, u64 elements);
     [[nodiscard]] bool has_elements(u64 offset, u64 from);
 
-    // --- of upgrades: upgrade.hpp ---
+    // --- for upgrades: upgrade.hpp ---
     void begin_upgrade(u16 from, const type_info& to);
-    /// Makes the object that it becomes, has f fill it, and leads from the one to the other.
+    /// Makes the new object, lets f fill it, and stores a link from the old one to it.
     void convert(u64 offset, const type_info& to, const converter& f);
-    /// Has the pointer lead to what its object has become, if it has. False: it has not.
+    /// Redirects the pointer to the converted object. False: its target was not converted.
     bool redirect(u64 pointer, u16 from);
-    /// What was converted, and nothing leads to any more, goes.
+    /// Destroys a converted object that is not referenced any more.
     void bury(u64 offset);
 
     [[nodiscard]] bool is_full() const noexcept {
@@ -88,8 +90,8 @@ class attempt {
         return at<object_header>(offset - header_bytes);
     }
     [[nodiscard]] control_block& control() const noexcept;
-    /// What a list of the heap leads to: ends the transaction (errc::corrupt) where that lies
-    /// elsewhere than `bytes` bytes of the heap can.
+    /// Target of a list of the heap: ends the transaction (errc::corrupt) if `bytes` bytes of the
+    /// heap cannot be there.
     template <class T>
     [[nodiscard]] T* listed(u64 offset, u64 bytes = sizeof(T)) const {
         if (!can_lie_at(offset, bytes)) [[unlikely]]
@@ -100,13 +102,13 @@ class attempt {
    private:
     [[nodiscard]] bool can_lie_at(u64 offset, u64 bytes) const noexcept;
     [[noreturn]] static void list_is_damaged();
-    /// The header of an object that this transaction made is stored in place: nobody else sees it.
+    /// Headers of objects made by this transaction are stored in place: no other thread sees them.
     [[nodiscard]] state_word state_of(const counted& c);
     void set_state(const counted& c, state_word s);
     [[nodiscard]] u64 second_of(const counted& c);
     void set_second(const counted& c, u64 value);
 
-    /// Made by this transaction, with so many pointers to it.
+    /// Registers an object made by this transaction, with `by` pointers to it.
     void note_fresh(u64 offset, int by);
     void apply(u32 index);
     void lose_last(u32 index, state_word s);
@@ -121,7 +123,7 @@ class attempt {
     [[nodiscard]] u64 take_slot();
     void free_slot(u64 slot);
     [[nodiscard]] const heap_type& type_of(u16 number);
-    /// Behind a commit of what made objects, changed counts or described types.
+    /// After a commit that made objects, changed counts or described types.
     void tell_others();
     void clear() noexcept;
 
@@ -137,12 +139,12 @@ class attempt {
     u32 deaths_ = 0;
     u64 pointers_ = 0;
     u32 doomed_ = 0;
-    std::vector<u64> fresh_;  ///< objects that it made
+    std::vector<u64> fresh_;  ///< objects made by this attempt
     std::vector<held_object*> dying_;
     std::vector<slot_change> slot_changes_;
     std::vector<u64> taken_slots_;
     std::vector<u64> freed_slots_;
-    std::vector<u64> new_slots_;  ///< of blocks that it made
+    std::vector<u64> new_slots_;  ///< of orphan blocks made by this attempt
     std::vector<std::unique_ptr<heap_type>> new_types_;
 };
 

@@ -1,5 +1,5 @@
-// heap/blocks.hpp: all blocks that a committed heap has handed out, by its books on the medium.
-// Nobody may be changing them.
+// heap/blocks.hpp: enumerates the allocated blocks of a committed heap, from the medium.
+// No thread may be changing them.
 #pragma once
 
 #include "alloc/committed/layout.hpp"
@@ -8,7 +8,7 @@
 
 namespace hf::nv {
 
-/// visit(offset, bytes there), by ascending offset within a segment.
+/// visit(offset, size), by ascending offset within a segment.
 template <class Visit>
 void each_block(const region& r, Visit&& visit) {
     const committed::descriptors books{r};

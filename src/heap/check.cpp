@@ -66,7 +66,7 @@ result<void> heap_reader::read_types() {
     return {};
 }
 
-// The other blocks of the heap's own.
+// Checks the other internal blocks.
 void heap_reader::read_system() {
     const auto walk = [&](u64 at, u64 least, u64 next_at, const char* name, auto&& visit) {
         while (at != 0) {
@@ -99,11 +99,11 @@ void heap_reader::read_root(u64 block) {
                             word(block + offsetof(root_block, target))});
 }
 
-/// What is wrong with it; "": it is an object, or one of the heap's own.
+/// The error found; "": it is an object, or an internal block.
 std::string heap_reader::look_at_block(u64 block, u64 room, heap_facts::object& o) {
     if (o.state.type == system_type) {
         const auto known = system_.find(block);
-        if (known == system_.end()) return "a block of the heap's own that no list leads to";
+        if (known == system_.end()) return "an internal block of the heap that is on no list";
         o.bytes = known->second;
         system_.erase(known);
         return {};
@@ -150,7 +150,7 @@ void heap_reader::read_blocks() {
         }
         heap_facts::object o{block + header_bytes, 0, state, 0, false, false};
         if (const std::string wrong = look_at_block(block, place->room, o); !wrong.empty()) {
-            audit.claim(*place, "what is no object", block);  // told once
+            audit.claim(*place, "what is no object", block);  // reported once
             add(block, wrong);
             return;
         }
@@ -217,7 +217,7 @@ void heap_reader::count_roots() {
     }
 }
 
-/// An upgrade that was cut short holds both of a pair (upgrade.hpp).
+/// Both objects of a pair of an interrupted upgrade are referenced (upgrade.hpp).
 void heap_reader::count_moved(heap_facts::object& o) {
     ++o.found;
     heap_facts::object* const became = facts_.find(word(o.offset - header_bytes + 8));

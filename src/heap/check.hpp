@@ -1,11 +1,11 @@
-// heap/check.hpp: reads a whole heap without trusting a byte of it, and says what is wrong.
+// heap/check.hpp: checks a whole heap without trusting a byte of it.
 //
-// Method. The allocator's books tell which blocks are handed out; each begins with a header, whose
-// type says how long it is and where its pointers lie. So all objects are met without following a
-// pointer; then counts are compared with what leads to each (J1 to J4 of core.hpp), and what is
-// reachable is marked.
+// Method. The allocator's data lists the allocated blocks; each begins with a header, whose
+// type determines its length and its pointers. So all objects are visited without following a
+// pointer; then counts are compared with the references found (J1 to J4 of core.hpp), and
+// reachable objects are marked.
 //
-// Concurrency. Nobody may be changing the heap; the logs have been applied. Writes nothing.
+// Concurrency. No thread may be changing the heap; the logs have been applied. Writes nothing.
 // Cost. Memory of some 40 bytes an object.
 #pragma once
 
@@ -20,24 +20,24 @@
 
 namespace hf::nv {
 
-/// Something that must not be, and what mend.hpp can make of it.
+/// A violated invariant, which mend.hpp may repair.
 struct heap_finding {
     enum class what : u8 {
-        other,     ///< the heap can't be trusted
-        count,     ///< it is not the number of pointers that lead there; or nothing leads there
+        other,     ///< the heap cannot be trusted
+        count,     ///< differs from the number of references; or there are no references
         unknown,   ///< flags that no such object has
-        flags,     ///< an object says that it is listed, and is not
-        slot,      ///< of orphans: leads to what is none
-        list,      ///< of what is doomed: leads to what is not
-        proxied,   ///< an object's proxy does not stand for it
-        proxy,     ///< stands for what does not know it
-        pointer,   ///< leads to no object, or to one of another type
-        progress,  ///< an array says that it is being destroyed, and is not doomed
-        dead,      ///< memory of what has died
+        flags,     ///< an object is flagged as listed, and is not listed
+        slot,      ///< a slot of orphans refers to something else
+        list,      ///< the doomed list refers to something else
+        proxied,   ///< an object's proxy does not refer to it
+        proxy,     ///< refers to an object that does not refer to it
+        pointer,   ///< points to no object, or to one of another type
+        progress,  ///< an array is flagged as being destroyed, and is not doomed
+        dead,      ///< memory of a dead object
     };
     u64 offset = 0;
     what kind = what::other;
-    u64 bytes = 0;  ///< of memory that is dead
+    u64 bytes = 0;  ///< size of dead memory
 };
 
 struct heap_root {
@@ -52,10 +52,10 @@ struct heap_facts {
         u64 offset = 0;
         u64 bytes = 0;  ///< of its block
         state_word state;
-        u32 found = 0;  ///< pointers that lead to it
+        u32 found = 0;  ///< number of pointers to it
         bool reachable = false;
         bool listed = false;      ///< in a slot, or on a list
-        bool is_upgrade = false;  ///< one of a pair that an upgrade holds
+        bool is_upgrade = false;  ///< part of a pair of an unfinished upgrade
 
         [[nodiscard]] u16 unknown_flags() const noexcept {
             const u16 may_have = state.type == proxy_type ? u16{0} : state_word::known;
@@ -66,8 +66,8 @@ struct heap_facts {
     std::unordered_map<u64, std::unique_ptr<heap_type>> types;  ///< by number
     std::vector<heap_root> roots;
     std::vector<heap_finding> findings;  ///< up to `most_findings`
-    heap_figures books;                  ///< the allocator's
-    u64 violations = 0;                  ///< those that are not told, too
+    heap_figures books;                  ///< the allocator's statistics
+    u64 violations = 0;                  ///< including those not in `findings`
     heap_report report;
 
     static constexpr std::size_t most_findings = std::size_t{1} << 20;
@@ -77,7 +77,7 @@ struct heap_facts {
     [[nodiscard]] const object* find(u64 offset) const noexcept {
         return const_cast<heap_facts*>(this)->find(offset);
     }
-    /// nullptr: it is a proxy.
+    /// nullopt for a proxy: it has no described type.
     [[nodiscard]] const heap_type* type_of(const object& o) const noexcept;
     /// visit(offset of the pointer, what it holds, member)
     template <class Visit>
@@ -106,11 +106,11 @@ void heap_facts::each_pointer(const region& r, const object& o, Visit&& visit) c
 
 class heap_reader {
    public:
-    /// `held`: offsets that volatile references hold; empty where no process runs.
+    /// `held`: offsets held by volatile references; empty if no process has the heap open.
     heap_reader(const region& r, u64 control, const std::vector<u64>& held)
         : region_(r), control_(control), held_(held) {}
 
-    /// errc::corrupt: it is no heap, or its types can't be read.
+    /// errc::corrupt: not a heap, or its types cannot be read.
     [[nodiscard]] result<heap_facts> read();
 
    private:
@@ -136,7 +136,7 @@ class heap_reader {
     const region& region_;
     const u64 control_;
     const std::vector<u64>& held_;
-    std::unordered_map<u64, u64> system_;  ///< blocks that must be met: offset, bytes
+    std::unordered_map<u64, u64> system_;  ///< internal blocks that must be found: offset, bytes
     std::vector<u64> orphan_blocks_;
     heap_facts facts_;
 };

@@ -1,15 +1,15 @@
-// heap/collect.cpp: frees what nothing leads to but itself.
+// heap/collect.cpp: frees objects that are reachable only from themselves.
 //
-// Counting never frees a cycle. What the check cannot reach is taken apart: its pointers become
-// null, by small transactions, and then it dies as everything does, with nv_destroy() and all. So a
-// crash in the middle leaves a heap in order, with less garbage.
+// Reference counting never frees a cycle. Objects that the check cannot reach are taken apart:
+// their pointers are set to null, by small transactions, and then they are destroyed as usual, with
+// nv_destroy(). So a crash in the middle leaves a valid heap, with less garbage.
 #include "heap/check.hpp"
 #include "heap/core.hpp"
 
 namespace hf::nv::detail {
 namespace {
 
-/// Pointers that become null in one transaction.
+/// Number of pointers set to null in one transaction.
 constexpr u64 at_once = 4096;
 
 class garbage {
@@ -17,7 +17,7 @@ class garbage {
     garbage(held_table& refs, const heap_facts& facts) : refs_(refs) {
         for (const heap_facts::object& o : facts.objects) {
             if (o.reachable || o.state.type == proxy_type) continue;
-            all_.push_back(refs_.hold(o.offset, false));  // tells whether it has died since
+            all_.push_back(refs_.hold(o.offset, false));  // detects whether it has died since
         }
     }
     garbage(const garbage&) = delete;

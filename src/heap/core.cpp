@@ -10,7 +10,7 @@
 namespace hf::nv::detail {
 namespace {
 
-thread_local constinit attempt* last = nullptr;  ///< of this thread's newest transaction
+thread_local constinit attempt* last = nullptr;  ///< for this thread's newest transaction
 
 }  // namespace
 
@@ -18,7 +18,7 @@ attempt_scope::attempt_scope(core& c, transaction& t) : before_(current) {
     current = last = &c.attempt_of(t);
 }
 
-// Once for each thread. (A call in attempt_of() would have that save registers each time.)
+// Once for each thread. (A call in attempt_of() would make it save registers each time.)
 [[gnu::cold, gnu::noinline]] attempt& core::make_attempt(transaction& t) {
     auto* const mine = new attempt(*this, t);
     attempts_[t.thread_number()].store(mine, std::memory_order_release);
@@ -44,7 +44,7 @@ held* core::open_mark() {
 
 result<std::unique_ptr<core>> core::open(opened_region opened, std::string_view brand,
                                          const heap_options& options, hf::detail::isolation kept) {
-    last = nullptr;  // it may be of a heap that is gone, and whose last transaction failed
+    last = nullptr;  // it may belong to a destroyed heap whose last transaction failed
     std::unique_ptr<core> c(new core(std::move(opened)));
     auto* const mark = new held_object;
     mark->home = c->refs_;
@@ -80,7 +80,7 @@ result<void> core::find_control(std::string_view brand) {
                         "it is of another brand than " + std::string(brand),
                         "open it as a heap of the brand that it was made with"});
     }
-    // A crash may have come between the block and its root: then it is the only one.
+    // A crash may have come between the block and its root: then it is the only block.
     u64 made = 0;
     each_block(file(), [&](u64 offset, u64 bytes) {
         if (bytes >= sizeof(control_block) &&
@@ -144,7 +144,7 @@ result<void> core::in_pieces(const Place& at, F&& f) {
 
 result<void> core::reclaim_orphans() {
     struct place {
-        u64 left;  ///< for lists that run in a circle
+        u64 left;  ///< limits the steps, in case a list is circular
         bool begun = false;
         u64 block = 0;
         u32 i = 0;
@@ -168,7 +168,7 @@ result<void> core::reclaim_orphans() {
 }
 
 result<void> core::destroy_doomed() {
-    struct nowhere {};  // the list itself becomes shorter
+    struct nowhere {};  // no position: the list itself becomes shorter
     return in_pieces(nowhere{}, [](attempt& a, nowhere&) { return a.destroy_doomed(); });
 }
 
@@ -215,7 +215,7 @@ void core::tidy_up_unasked() noexcept(!crashes_throw) {
             done = tidy_up().has_value();
         } catch (...) {
             if constexpr (crashes_throw) throw;
-            // nv_destroy() threw: it is left for later.
+            // nv_destroy() threw: the work is left for later.
         }
         tidying_.store(false, std::memory_order_release);
         if (!done) return;
@@ -247,7 +247,7 @@ result<void> core::close() {
     refs_->owner.store(nullptr, std::memory_order_release);
     refs_->close();
     open_mark_->state.store(held::closed, std::memory_order_release);
-    // What only references held ends with them.
+    // No process has references now, so objects that only these kept alive are reclaimed.
     if (auto ok = reclaim_orphans(); !ok) return ok;
     if (auto ok = destroy_doomed(); !ok) return ok;
     return region_.close();
@@ -270,9 +270,9 @@ void core::give_slots(const std::vector<u64>& slots) {
 }
 
 std::optional<core::root_place> core::find_root(transaction& t, std::string_view name) {
-    u64 left = file().size() / sizeof(root_block);  // for lists that run in a circle
+    u64 left = file().size() / sizeof(root_block);  // limits the steps, if the list is circular
     for (u64 at = t.load(&control().roots); at != 0 && left != 0; --left) {
-        const u64 size = file().size();  // behind the load: it may have grown for this very root
+        const u64 size = file().size();  // after the load: it may have grown for this very root
         const bool fits = at % 16 == 0 && at <= size - sizeof(root_block);
         const auto* const r = reinterpret_cast<const root_block*>(t.base() + at);
         if (!fits || t.load(&r->name_bytes) > size - at - sizeof(root_block)) {

@@ -1,34 +1,34 @@
 // heap/core.hpp: a heap of typed objects over transactions (Coburn et al., "NV-Heaps", ASPLOS 2011,
 // sections 2 and 3).
 //
-// Purpose. Objects that point to each other, are counted, and die when nothing leads to them any
-// more: as part of transactions, so that a crash leaves no count wrong, nothing lost and nothing
-// freed that is in use. Programs see include/holdfast/heap.hpp.
+// Purpose. Objects with pointers and reference counts, destroyed when they are unreferenced,
+// as part of transactions. So a crash leaves no wrong count, no leak, and no freed object
+// in use. Programs see include/holdfast/heap.hpp.
 //
-// On the medium. layout.hpp: objects behind headers; a control block with the lists of types,
-// roots, orphans and of what is doomed.
+// On the medium. layout.hpp: objects after headers; a control block with the lists of types,
+// roots, orphans and doomed objects.
 //
-// Invariants, of every state that has committed.
-//  J1  An object's count is the number of pointers that lead to it: in objects that have not died,
+// Invariants, of every committed state.
+//  J1  An object's count is the number of pointers to it: in objects that have not died,
 //      and in roots. A proxy's is that of weak pointers, and one more while its object lives.
-//  J2  An object of count 0 is an orphan, in a slot; or doomed, on a list; or it is memory that the
-//      allocator has back.
-//  J3  What a pointer leads to has not died. What is doomed still has its pointers counted, but for
-//      the first `progress` elements of an array.
-//  J4  The type in a header is described in the heap, and says where the object's pointers are.
+//  J2  An object of count 0 is an orphan, in a slot; or doomed, on a list; or its memory is
+//      free in the allocator.
+//  J3  The target of a pointer has not died. A doomed object's pointers are still counted, except
+//      those of the first `progress` elements of an array.
+//  J4  The type in a header is described in the heap, with the positions of the object's pointers.
 //
-// Persist order. None of its own: all is done by transactions (transaction/commit_engine.hpp).
+// Persist order. None of its own: all changes are transactions (transaction/commit_engine.hpp).
 //
-// Concurrency. Conflicts are the transactions'. An object that one makes a reference to while
-// another lets it die: held_table.hpp.
+// Concurrency. Transactions detect conflicts. For a reference made to an object that another
+// transaction destroys, see held_table.hpp.
 //
-// Recovery, in the phase `discipline`, by small transactions: orphans are reclaimed, for their
-// references ended with the process; what is doomed is destroyed, but where nv_destroy() of its
-// type is not known yet: that waits for the type. Cut short, it goes on at the next opening from
-// where it was.
+// Recovery, in the phase `discipline`, by small transactions: orphans are reclaimed, because their
+// references ended with the process; doomed objects are destroyed, except those whose type has an
+// nv_destroy() that is not known yet, which wait for the type. After an interruption the next
+// recovery continues.
 //
-// Bad input. errc::incompatible: another brand, or a type that lies otherwise. errc::corrupt: a
-// list or description that is damaged. What else is wrong check() tells (check.hpp).
+// Bad input. errc::incompatible: another brand, or a type with another layout. errc::corrupt: a
+// damaged list or description. check() finds other damage (check.hpp).
 //
 // Limits. 65,533 types a heap; 2^32 - 1 pointers to one object.
 #pragma once
@@ -67,7 +67,7 @@ class core final : public transaction_listener {
         return mine != nullptr ? *mine : make_attempt(t);
     }
 
-    /// What says that the heap is open; one more reference to it.
+    /// The handle that tells whether the heap is open; adds a reference to it.
     [[nodiscard]] held* open_mark();
     /// {offset of the pointer, number of its type}, in a transaction. nullopt: there is none.
     struct root_place {
@@ -76,7 +76,7 @@ class core final : public transaction_listener {
     };
     [[nodiscard]] std::optional<root_place> find_root(transaction& t, std::string_view name);
     [[nodiscard]] root_place add_root(attempt& a, std::string_view name, u16 type);
-    /// It, and all types that its pointers lead to.
+    /// Registers the type, and all types reachable by its pointers.
     [[nodiscard]] result<void> learn(const type_info& type);
 
     /// upgrade.hpp
@@ -84,9 +84,9 @@ class core final : public transaction_listener {
                                       const converter& f);
     [[nodiscard]] result<u64> collect();
     [[nodiscard]] result<heap_report> check();
-    /// Destroys what is doomed and reclaims orphans without references, by transactions.
+    /// Destroys doomed objects and reclaims orphans without references, by transactions.
     [[nodiscard]] result<void> tidy_up();
-    /// The same, where somebody has time for it and nobody asked: errors leave it for later.
+    /// As tidy_up(), but optional: after an error the work is left for later.
     void tidy_up_if_needed() noexcept(!crashes_throw) {
         if (has_untidy()) [[unlikely]] {
             tidy_up_unasked();
@@ -94,7 +94,7 @@ class core final : public transaction_listener {
     }
     [[nodiscard]] result<void> close();
 
-    // --- slots of orphans: volatile books ---
+    // --- slots of orphans: volatile data ---
     [[nodiscard]] u64 take_slot();  ///< 0: there is none
     void give_slots(const std::vector<u64>& slots);
 
@@ -110,7 +110,7 @@ class core final : public transaction_listener {
             return f(scope.counts());
         });
     }
-    /// For what nobody waits for.
+    /// Runs a transaction without waiting for its durability.
     template <class F>
     auto run_later(F&& f) {
         ticket when = 0;
@@ -127,8 +127,8 @@ class core final : public transaction_listener {
     [[nodiscard]] result<void> find_control(std::string_view brand);
     [[nodiscard]] result<void> read_lists();
     [[nodiscard]] result<void> recover();
-    /// By small transactions, until f(attempt&, place&) says false. `at`: where the first begins;
-    /// the place that f has come to is where the next does, or the same once more.
+    /// Runs small transactions until f(attempt&, place&) returns false. `at`: start of the first;
+    /// f advances the place to the start of the next one; a retry begins at the same place.
     template <class Place, class F>
     [[nodiscard]] result<void> in_pieces(const Place& at, F&& f);
     [[nodiscard]] bool has_untidy() const noexcept {
@@ -139,7 +139,7 @@ class core final : public transaction_listener {
     [[nodiscard]] result<void> reclaim_orphans();
     [[nodiscard]] result<void> destroy_doomed();
     [[nodiscard]] result<void> reclaim_queue();
-    /// errc::incompatible: one was cut short.
+    /// errc::incompatible: an upgrade is unfinished.
     [[nodiscard]] result<void> check_upgrade();
     [[nodiscard]] result<void> find_upgrade(const type_info& from, const type_info& to,
                                             upgrade_word& going_on);

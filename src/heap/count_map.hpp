@@ -1,7 +1,7 @@
-// heap/count_map.hpp: how a transaction changes counts, by object. Volatile.
+// heap/count_map.hpp: a transaction's changes of reference counts, by object. Volatile.
 //
-// Nothing is stored before the end of the transaction: an object that lost a pointer and got
-// another has not changed, so moving one costs no store to what it leads to.
+// Nothing is stored before the end of the transaction: if an object lost a pointer and gained
+// another, its count is unchanged, so moving a pointer causes no store to its target.
 #pragma once
 
 #include "base/bits.hpp"
@@ -14,8 +14,8 @@ struct counted {
     u64 offset = 0;
     int by = 0;
     bool fresh = false;   ///< made by this transaction: its header is stored in place
-    bool queued = false;  ///< awaits its turn
-    bool waited = false;  ///< it has let all others go first
+    bool queued = false;  ///< waits to be processed
+    bool waited = false;  ///< was postponed after all others
     bool dead = false;
 };
 
@@ -49,7 +49,7 @@ class count_map {
     [[nodiscard]] counted& operator[](u32 index) noexcept { return entries_[index]; }
     [[nodiscard]] const std::vector<counted>& all() const noexcept { return entries_; }
     void clear() noexcept {
-        // Or each access of what follows a long transaction would miss the cache.
+        // Otherwise accesses after a long transaction would miss the cache.
         if (slots_.size() > most_kept_slots && 8 * entries_.size() < slots_.size()) {
             slots_.resize(most_kept_slots);
         }

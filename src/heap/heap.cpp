@@ -35,7 +35,7 @@ std::string common_name(std::string_view printed) {
                    rest.find_first_not_of("ul") != std::string_view::npos &&
                    (rest[rest.find_first_not_of("ul")] == '>' ||
                     rest[rest.find_first_not_of("ul")] == ',')) {
-            i += rest.find_first_not_of("ul") - 1;  // 4ul of g++
+            i += rest.find_first_not_of("ul") - 1;  // suffixes of g++, as in 4ul
         } else {
             name += rest[0];
         }
@@ -52,7 +52,7 @@ void drop(held* h) noexcept {
     auto* const mine = static_cast<held_object*>(h);
     const std::shared_ptr<held_table> home = mine->home;
     home->drop(mine);
-    // Behind a transaction its commit sees to it.
+    // Within a transaction, its commit does this.
     if (!home->has_queue() || transaction::running() != nullptr) return;
     if (core* const owner = home->owner.load(std::memory_order_acquire)) {
         owner->tidy_up_if_needed();
@@ -99,7 +99,7 @@ void misuse(const char* what) {
 void broken(const char* what) {
     if (transaction::running() != nullptr) {
         transaction::fail({errc::corrupt, "run a transaction", "a container of the heap", what,
-                           "look at its file with `holdfast check`; restore it from a backup"});
+                           "check its file with `holdfast check`; restore it from a backup"});
     }
     hf::detail::check_failed(__FILE__, __LINE__, "a sound heap", what);
 }

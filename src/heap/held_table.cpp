@@ -42,7 +42,7 @@ void held_table::unlink(shard& s, held_object* h) {
 
 bool held_table::is_unused(shard& s, held_object* h) {
     if (h->weak != 0 || h->strong.load(std::memory_order_acquire) != 0) return false;
-    // An orphan's slot, and a death that is being decided, need it yet.
+    // An orphan's slot, or an undecided destruction, still needs the entry.
     if (h->state.load(std::memory_order_relaxed) == detail::held::dying) return false;
     unlink(s, h);
     return true;

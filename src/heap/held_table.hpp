@@ -1,11 +1,11 @@
-// heap/held_table.hpp: which objects ordinary memory refers to. Volatile: a crash forgets it, and
-// what only it kept alive stands in the durable slots of orphans (orphans.hpp).
+// heap/held_table.hpp: the objects that ordinary memory refers to. Volatile: after a crash, objects
+// that only these references kept alive are found by the durable slots of orphans (orphans.hpp).
 //
-// Concurrency. A mutex for each shard of offsets. Copies of a reference count without it; the first
-// and the last one take it. Who makes the first reference to an object announces it here and then
-// loads the object's header in its transaction; who lets an object die owns that header first and
-// then looks here. So one of them sees the other: either the object becomes an orphan, or the
-// reference's attempt ends.
+// Concurrency. A mutex for each shard of offsets. Copies of a reference are counted without it; the
+// first and the last one take it. A thread that makes the first reference to an object enters it
+// here and then loads the object's header in its transaction. A thread that destroys an object
+// first acquires the ownership of that header and then checks this table. So one of them sees the
+// other: either the object becomes an orphan, or the reference's attempt aborts.
 #pragma once
 
 #include "heap/layout.hpp"
@@ -23,8 +23,8 @@ class held_table;
 
 struct held_object : detail::held {
     u64 offset = 0;
-    u64 slot = 0;  ///< offset of the orphan's durable slot; 0: it is none
-    u32 weak = 0;  ///< weak references, and the queue's
+    u64 slot = 0;  ///< offset of the orphan's durable slot; 0: not an orphan
+    u32 weak = 0;  ///< number of weak references, including the queue's
     bool queued = false;
     std::shared_ptr<held_table> home;
 };
@@ -35,37 +35,37 @@ class held_table : public std::enable_shared_from_this<held_table> {
     held_table(const held_table&) = delete;
     held_table& operator=(const held_table&) = delete;
 
-    /// One more reference; strong or weak.
+    /// Adds a reference, strong or weak.
     [[nodiscard]] held_object* hold(u64 offset, bool strongly);
-    /// One less, perhaps the last.
+    /// Drops a reference, perhaps the last one.
     void drop(held_object* h);
     void retain_weakly(held_object* h);
     void drop_weakly(held_object* h);
 
-    /// Of an orphan whose slot is not known yet: set_slot() follows.
+    /// An orphan whose slot is not known yet: set_slot() follows.
     static constexpr u64 slot_to_come = ~u64{0};
 
-    /// Whether there is a strong reference: then it becomes an orphan (slot_to_come). Marks the
-    /// object as one that is dying where there is none, and gives it if it must be told what came
-    /// of it.
+    /// Checks whether there is a strong reference: then the object becomes an orphan
+    /// (slot_to_come). Otherwise marks the object as dying, and returns its entry if settle_death()
+    /// must be called.
     struct finding {
         bool held = false;
         held_object* dying = nullptr;
-        bool undecided = false;  ///< what was there before: who let it die is about to tell
+        bool undecided = false;  ///< another thread is destroying it and has not settled yet
     };
     [[nodiscard]] finding look_before_death(u64 offset);
-    /// What came of it. `died`: nobody finds it any more.
+    /// Reports the outcome. `died`: the object cannot be found any more.
     void settle_death(held_object* h, bool died);
-    /// It is an orphan now: kept alive by references alone, in that slot; 0: not any more. Gives
-    /// the slot before.
+    /// Makes it an orphan, kept alive by references only, with that slot; 0: not any more. Returns
+    /// the previous slot.
     u64 set_slot(u64 offset, u64 slot);
     [[nodiscard]] u64 slot_of(u64 offset);
-    /// It is an orphan yet; if its last reference has gone meanwhile, that was not noticed.
+    /// It is still an orphan; handles the case that its last reference was dropped meanwhile.
     void restore_slot(u64 offset, u64 slot);
-    /// What the attempt made will never have been.
+    /// Removes an object made by an aborted attempt.
     void forget(u64 offset);
 
-    /// Orphans whose last reference has gone. Each is given back by give_up().
+    /// Orphans whose last reference was dropped. The caller must call give_up() for each.
     [[nodiscard]] std::vector<held_object*> take_queue();
     void requeue(held_object* h);
     void give_up(held_object* h) { drop_weakly(h); }
@@ -74,9 +74,9 @@ class held_table : public std::enable_shared_from_this<held_table> {
     }
     /// All offsets that are held strongly.
     [[nodiscard]] std::vector<u64> all();
-    /// The heap has been closed.
+    /// Called when the heap is closed.
     void close();
-    /// nullptr: it is closed.
+    /// nullptr: the heap is closed.
     std::atomic<detail::core*> owner{nullptr};
 
    private:
@@ -90,7 +90,7 @@ class held_table : public std::enable_shared_from_this<held_table> {
     [[nodiscard]] held_object& entry_of(shard& s, u64 offset);
     void enqueue(held_object& h);
     void unlink(shard& s, held_object* h);
-    /// True: nobody refers to it any more; it is to be deleted outside of the lock.
+    /// True: it has no references any more; delete it outside of the lock.
     [[nodiscard]] bool is_unused(shard& s, held_object* h);
 
     std::array<shard, 64> shards_;

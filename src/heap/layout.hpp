@@ -1,15 +1,15 @@
-// heap/layout.hpp: what a heap of objects lays into its region.
+// heap/layout.hpp: the bytes of a heap of objects in its region.
 //
 //   object      | header 16 | members ...                   |
 //   array       | header 16 | length, progress | elements ... |
-//   proxy       | header 16 | the object that it stands for   |
+//   proxy       | header 16 | offset of its object           |
 //   the rest    | header 16 | ...                             |  control block, types, roots ...
 //
-//   header      | count 32 | type 16 | flags 16 |    how many pointers lead here
-//               | proxy, or link of a list, or bytes of a system block |
+//   header      | count 32 | type 16 | flags 16 |    number of pointers to it
+//               | proxy, or link of a list, or size of a system block |
 //
-// An object is known by the offset of what follows its header. Everything that the allocator has
-// handed out begins with a header, so the heap can be walked from the allocator's books alone.
+// Offsets of objects refer to the byte after the header. Every allocated block
+// begins with a header, so the heap can be walked by the allocator's data alone.
 #pragma once
 
 #include <holdfast/nv/core.hpp>
@@ -32,9 +32,9 @@ static_assert(sizeof(object_header) == 16);
 struct state_word {
     static constexpr u16 array = 1;
     static constexpr u16 orphan = 2;   ///< count 0: held by volatile references
-    static constexpr u16 doomed = 4;   ///< count 0: waits to be destroyed; second is the next
+    static constexpr u16 doomed = 4;   ///< count 0: to be destroyed; second word is the next one
     static constexpr u16 proxied = 8;  ///< second is the proxy
-    static constexpr u16 moved = 16;   ///< converted; second is the object that it became
+    static constexpr u16 moved = 16;   ///< converted; second word is the new object
 
     static constexpr u16 known = array | orphan | doomed | proxied | moved;
 
@@ -51,7 +51,7 @@ struct state_word {
     [[nodiscard]] constexpr bool has(u16 flag) const noexcept { return (flags & flag) != 0; }
 };
 
-// Numbers of types. 0: what has died.
+// Numbers of types. 0: dead.
 inline constexpr u16 system_type = 1;
 inline constexpr u16 proxy_type = 2;
 inline constexpr u16 first_type = 3;
@@ -59,27 +59,27 @@ inline constexpr u16 first_type = 3;
 inline constexpr u64 header_bytes = sizeof(object_header);
 inline constexpr u64 proxy_bytes = header_bytes + 8;
 
-/// Of an array, behind the header.
+/// The begin of an array, after the header.
 struct array_start {
     u64 length;
-    u64 progress;  ///< of one that is being destroyed: so many elements are done
+    u64 progress;  ///< while it is destroyed: number of elements done
 };
 static_assert(sizeof(array_start) == detail::array_head);
 
-/// What the region's root leads to. Each list has a line of its own: their users don't conflict.
+/// The target of the region's root. Each list has a line of its own, to avoid conflicts.
 struct control_block {
     static constexpr u64 magic_value = 0x48464e5648454150;  // "HFNVHEAP"
 
     object_header header;
     u64 magic;
     u64 brand;    ///< hash of its name
-    u64 upgrade;  ///< the types of one that is going on: upgrade.hpp
+    u64 upgrade;  ///< the types of an unfinished upgrade: upgrade.hpp
     u64 reserved[3];
     alignas(line_size) u64 types;  ///< offset of the newest
     u64 type_count;
     alignas(line_size) u64 roots;    ///< offset of the newest
     alignas(line_size) u64 doomed;   ///< objects, by their headers' second words
-    alignas(line_size) u64 waiting;  ///< the same: their nv_destroy() is not known yet
+    alignas(line_size) u64 waiting;  ///< doomed objects whose nv_destroy() is not known yet
     alignas(line_size) u64 orphans;  ///< offset of the newest block of slots
 };
 static_assert(sizeof(control_block) == 6 * line_size);
@@ -105,7 +105,7 @@ struct type_block {
     u32 bytes;  ///< of an object or element
     u32 flags;
     u32 members;
-    u32 text_bytes;  ///< names, each with a zero behind: the type's, then each member's two
+    u32 text_bytes;  ///< names, each followed by a zero: the type's, then each member's two
 };
 static_assert(sizeof(type_block) == 48);
 

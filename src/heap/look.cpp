@@ -16,7 +16,7 @@ result<void> check_discipline(const region& r) {
                          layout::version_of(r.super(), layout::name_of(heap_format)) != 0;
     if (is_heap) return {};
     return failure(
-        {errc::incompatible, "look at the heap", r.path().string(),
+        {errc::incompatible, "inspect the heap", r.path().string(),
          "it holds no heap of objects: its discipline is " + std::string(to_string(r.kind())),
          "see `holdfast info`"});
 }
@@ -28,7 +28,7 @@ std::span<const layout::room_format> heap_rooms() noexcept { return rooms; }
 result<u64> find_control(const region& r) {
     const auto found = r.find_root(root_name);
     if (!found) {
-        return failure({errc::incompatible, "look at the heap", r.path().string(),
+        return failure({errc::incompatible, "inspect the heap", r.path().string(),
                         "it was made, and never opened to its end: nothing is in it",
                         "open it with its program"});
     }
@@ -48,7 +48,7 @@ result<heap_look> heap_look::open(const std::filesystem::path& path) {
     if (!opened) return tl::unexpected(opened.error());
     heap_look look;
     look.opened_ = std::move(*opened);
-    // Before the formats: what another discipline's rooms are is not known here.
+    // Before the formats: the rooms of other disciplines are unknown here.
     if (auto ok = check_discipline(look.file()); !ok) return tl::unexpected(ok.error());
     if (auto ok = check_formats(look.file(), rooms, {}); !ok) return tl::unexpected(ok.error());
     epoch_options by_hand;

@@ -1,12 +1,12 @@
-// heap/look.hpp: a heap in a file, looked at without its program: for `holdfast check`, `inspect`
+// heap/look.hpp: reads a heap in a file without its program: for `holdfast check`, `inspect`
 // and `repair`.
 //
-// Purpose. Maps the file privately (copy on write), does there what an opening would do first, that
-// is, applies the commit records that a crash has left, and reads the whole heap (check.hpp).
-// Nothing in the file changes; nothing that is read is trusted.
+// Purpose. Maps the file privately (copy on write), applies the commit records that a crash has
+// left, as an open would, and reads the whole heap (check.hpp).
+// Nothing in the file changes; no data that is read is trusted.
 //
 // Concurrency. errc::busy while a program has the heap open.
-// Bad input. As an opening would refuse it; errc::incompatible where the region holds no heap.
+// Bad input. Refused as by an open; errc::incompatible if the region contains no heap.
 #pragma once
 
 #include "heap/check.hpp"
@@ -16,10 +16,10 @@
 
 namespace hf::nv {
 
-/// The rooms that lay bytes into a heap's file.
+/// The rooms with bytes in a heap's file.
 [[nodiscard]] std::span<const layout::room_format> heap_rooms() noexcept;
 
-/// Where the control block lies. errc::incompatible: there is none; corrupt: it is damaged.
+/// Offset of the control block. errc::incompatible: there is none; corrupt: it is damaged.
 [[nodiscard]] result<u64> find_control(const region& r);
 
 class heap_look {
@@ -28,7 +28,7 @@ class heap_look {
 
     [[nodiscard]] const region& file() const noexcept { return *opened_.file; }
     [[nodiscard]] u64 control() const noexcept { return control_; }
-    /// Commit records that were applied, in memory.
+    /// Number of commit records that were applied, in memory.
     [[nodiscard]] u64 recovered_records() const noexcept { return recovered_; }
     /// Reads all of it.
     [[nodiscard]] result<heap_facts> read() const;

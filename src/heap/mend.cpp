@@ -11,12 +11,12 @@ namespace {
 
 using what = heap_finding::what;
 
-/// Findings that one transaction mends, and pointers that it cuts.
+/// Limits on the findings repaired, and pointers cut, in one transaction.
 constexpr std::size_t most_mended = 500;
-/// Reading is most of a round; each but the last mends something.
+/// Upper bound on repair rounds. Every round but the last fixes at least one finding.
 constexpr unsigned most_rounds = 100;
 
-/// What one transaction does of a round.
+/// The part of a round done by one transaction.
 class mending {
    public:
     mending(transaction& t, const heap_facts& facts, u64 control, mend_tally& tally)
@@ -86,7 +86,8 @@ class mending {
         const u64 second = o.offset - header_bytes + 8;
         if (o.state.has(state_word::proxied)) {
             const heap_facts::object* const proxy = facts_.find(load(second));
-            // Another's is left alone; its own loses a count, which the next round finds.
+            // Another object's proxy is not changed; its own loses a count, found by the next
+            // round.
             if (proxy != nullptr && proxy->state.type == proxy_type &&
                 load(proxy->offset) == o.offset) {
                 store(proxy->offset, 0);
@@ -134,7 +135,7 @@ class mender {
         }
         return "there is more of it than can be told";
     }
-    /// f(mending&, index) for each index below `all`, some at once.
+    /// Calls f(mending&, index) for each index below `all`, several in one transaction.
     template <class F>
     [[nodiscard]] result<void> in_pieces(const heap_facts& facts, std::size_t all, F&& f) {
         for (std::size_t from = 0; from < all; from += most_mended) {
@@ -149,7 +150,7 @@ class mender {
         }
         return {};
     }
-    /// What two findings are about is left to the next round.
+    /// Leaves a finding to the next round if another one concerns the same object.
     [[nodiscard]] result<void> mend(const heap_facts& facts) {
         std::unordered_set<u64> met;
         std::vector<heap_finding> first;

@@ -6,7 +6,7 @@
 namespace hf::nv {
 
 struct heap_testing {
-    /// As a kill would leave it: nothing is closed.
+    /// Leaves the heap as a kill would: nothing is closed.
     template <class H>
     static void abandon(heap<H>& h) {
         h.base_.runner_ = nullptr;

@@ -37,7 +37,7 @@ std::vector<std::byte> pack_type(const type_info& type) {
 
 namespace {
 
-/// Whatever it says can be walked: within the object, without overlap, pointers as words.
+/// True if the member is within the object, without overlap, and pointers are words.
 bool is_possible(const type_member& m, u32 bytes_of_object) noexcept {
     if (m.count == 0 || m.kind < 1 || m.kind > 3) return false;
     if (m.count > 1 && (m.stride == 0 || m.stride < m.bytes)) return false;

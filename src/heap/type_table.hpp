@@ -1,10 +1,10 @@
-// heap/type_table.hpp: the types of a heap: their descriptions on the medium, and what this process
-// knows of them.
+// heap/type_table.hpp: the types of a heap: their descriptions on the medium, cached in this
+// process.
 //
-// A description is laid into the heap by the transaction that first needs it, and never changes.
-// So the list on the medium, read by a transaction, is the truth; this table is what has been read
-// of it. A type that lies there otherwise than in the program is refused. Of several descriptions
-// of one name the newest counts: the others are what upgrades (upgrade.hpp) have left behind.
+// A description is stored in the heap by the transaction that first needs it, and never changes.
+// The list on the medium, read by a transaction, is authoritative; this table is a cache
+// of it. A type with another layout than in the program is refused. If several descriptions
+// have one name, the newest counts: upgrades (upgrade.hpp) have left the older ones.
 //
 // Concurrency. Lookups by number are wait-free; the rest takes a mutex.
 #pragma once
@@ -21,7 +21,7 @@
 
 namespace hf::nv {
 
-/// As described in a heap.
+/// A type described in a heap.
 struct heap_type {
     u16 number = 0;
     bool is_array = false;
@@ -30,9 +30,9 @@ struct heap_type {
     u32 bytes = 0;
     std::string name;
     std::vector<detail::member_info> members;
-    std::vector<detail::member_info> pointers;             ///< those that lead somewhere
+    std::vector<detail::member_info> pointers;             ///< members that are pointers
     u64 pointers_each = 0;                                 ///< of an object or element
-    std::atomic<const detail::type_info*> known{nullptr};  ///< in this program
+    std::atomic<const detail::type_info*> known{nullptr};  ///< the program's type
 
     [[nodiscard]] u64 block_bytes(u64 elements) const noexcept {
         return is_array ? header_bytes + detail::array_head + elements * bytes
@@ -47,11 +47,11 @@ struct heap_type {
     }
 };
 
-/// The bytes of a description.
+/// Encodes a description.
 [[nodiscard]] std::vector<std::byte> pack_type(const detail::type_info& type);
-/// errc::corrupt where it is none; `bytes` are all that there may be.
+/// errc::corrupt: not a description; `bytes` is an upper bound on its size.
 [[nodiscard]] result<std::unique_ptr<heap_type>> unpack_type(const std::byte* block, u64 bytes);
-/// Empty, or how they differ: "member value lies at 8 there, at 0 here".
+/// Empty, or a difference: "member value lies at 8 there, at 0 here".
 [[nodiscard]] std::string difference(const heap_type& there, const detail::type_info& here);
 
 class type_table {
@@ -63,15 +63,16 @@ class type_table {
         return number < by_number_.size() ? by_number_[number].load(std::memory_order_acquire)
                                           : nullptr;
     }
-    /// 0: not known yet to lie in the heap.
+    /// 0: not known to be in the heap.
     [[nodiscard]] u16 number_of(const detail::type_info& type) const noexcept {
         return type.number < numbers_.size() ? numbers_[type.number].load(std::memory_order_acquire)
                                              : u16{0};
     }
-    /// Of a program's type by its name, among those that have been read. errc::incompatible.
+    /// Number of a program's type, by its name, among those that have been read.
+    /// errc::incompatible.
     [[nodiscard]] result<u16> match(const detail::type_info& type);
     void add(std::unique_ptr<heap_type> type);
-    /// The newest of that name; nullptr: none was read.
+    /// The newest type of that name; nullptr: none was read.
     [[nodiscard]] heap_type* find(const std::string& name);
     [[nodiscard]] u64 count() const noexcept { return count_.load(std::memory_order_acquire); }
 

@@ -8,7 +8,7 @@
 namespace hf::nv::detail {
 namespace {
 
-/// Objects, or pointers, in one transaction: few where the lab looks on.
+/// Number of objects, or pointers, in one transaction: few in the crash lab.
 constexpr std::size_t most_upgraded = crashes_throw ? 2 : 64;
 
 }  // namespace
@@ -86,7 +86,7 @@ result<void> core::check_upgrade() {
          "call heap.upgrade() again"});
 }
 
-/// Begins one, goes on with one, or says that there is none to do.
+/// Begins an upgrade, finds an unfinished one, or finds that there is nothing to do.
 result<void> core::find_upgrade(const type_info& from, const type_info& to,
                                 upgrade_word& going_on) {
     if (from.name != to.name) {
@@ -98,13 +98,13 @@ result<void> core::find_upgrade(const type_info& from, const type_info& to,
     const heap_type* const newest = types_.find(to.name);
     const bool is_new = newest != nullptr && difference(*newest, to).empty();
     if (!going_on.is_going_on()) {
-        // Neither: this is a step of a chain that the heap has behind it, or never needed.
+        // Neither: this step of a sequence was done earlier, or was never needed.
         if (newest == nullptr || is_new || !difference(*newest, from).empty()) return {};
         going_on = {newest->number, 0};
         if (auto ok = run([&](attempt& a) { a.begin_upgrade(going_on.from, to); }); !ok) return ok;
         going_on = upgrade_word::unpack(control().upgrade);
     } else if (newest == nullptr || newest->number != going_on.to || !is_new) {
-        going_on = {};  // another one was cut short: it is for the call that began it
+        going_on = {};  // another upgrade is unfinished: it is left to the call that began it
         return {};
     }
     const auto number = types_.match(to);
@@ -159,7 +159,7 @@ std::vector<u64> core::pointers_to(const std::string& type) const {
     return all;
 }
 
-/// Dead ones of the old type, whose nv_destroy() is known now.
+/// Lets dead objects of the old type be destroyed, since its nv_destroy() is known now.
 result<void> core::destroy_waiting(u16 number, const type_info& type) {
     types_.find(number)->known.store(&type, std::memory_order_release);
     if (auto ok = run([](attempt& a) { a.revive_waiting(); }); !ok) return ok;

@@ -18,7 +18,7 @@ constexpr const char* cloning = "copy the region";
 constexpr u64 piece = u64{32} << 20;
 constexpr u64 small_piece = u64{1} << 20;
 
-/// By reading and writing. Returns how many bytes; 0: `from` ends there.
+/// Copies by reading and writing. Returns the number of bytes; 0: the end of `from`.
 result<u64> carry(const file_handle& from, const std::string& from_name, const file_handle& to,
                   const std::string& to_name, u64 at, u64 most) {
     std::vector<char> buffer(std::min(most, small_piece));

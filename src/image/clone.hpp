@@ -1,4 +1,4 @@
-// image/clone.hpp: the bytes of one file in another, in the cheapest way that there is.
+// image/clone.hpp: copies a file in the cheapest way that the file system offers.
 #pragma once
 
 #include "image/copy.hpp"
@@ -13,8 +13,8 @@ struct clone_facts {
     bool shares_blocks = false;
 };
 
-/// The first `bytes` bytes of `from`. Shares the blocks where the file system can; else allocates
-/// all of them and copies, in the kernel where it can. `to` is empty. Not synced.
+/// Copies the first `bytes` bytes of `from`. Shares the blocks if the file system can; otherwise
+/// allocates and copies all of them, in the kernel if it can. `to` is empty. Does not sync.
 [[nodiscard]] result<clone_facts> clone(const file_handle& from, const std::string& from_name,
                                         const file_handle& to, const std::string& to_name,
                                         u64 bytes, const copy_progress& progress);

@@ -24,18 +24,19 @@ namespace fs = std::filesystem;
 
 constexpr const char* copying = "copy the region";
 
-/// How long a region may be just being opened or closed.
+/// How long to wait for a region that is just being opened or closed.
 constexpr u64 patience_ns = 5'000'000'000;
 
-/// Longer than any epoch: with its end a region keeps still that is asked to.
+/// Longer than any epoch: a region does a requested pause at its epoch's end.
 constexpr unsigned most_naps = 12'000;
 constexpr auto nap = std::chrono::milliseconds(1);
 
-/// What is copied, and why it keeps still: FILE's own lock, the journal's gate, or who uses it.
+/// The file to copy, and what keeps it unchanged: FILE's own lock, the journal's gate, or a pause
+/// of the process that uses it.
 struct subject {
     file_handle file;
-    file_handle journal;     ///< open when another process uses the region: its gate is held
-    bool is_paused = false;  ///< another process uses it, and keeps still
+    file_handle journal;     ///< open if another process uses the region: its gate is held
+    bool is_paused = false;  ///< another process uses the region, and has paused
     u64 since_ns = now_ns();
 };
 
@@ -44,7 +45,7 @@ error in_use(const fs::path& from, std::string why) {
             "stop the process that uses it, and copy it then"};
 }
 
-/// The superblock that says that FILE is the memory of a session; nullopt: none does.
+/// The newest superblock of a session on shared memory (FILE is its memory); nullopt: none.
 result<std::optional<layout::superblock>> session_in_memory(const file_handle& file,
                                                             const fs::path& from) {
     const auto h = blank_header();
@@ -59,12 +60,12 @@ result<std::optional<layout::superblock>> session_in_memory(const file_handle& f
     return newest;
 }
 
-/// Only what changes inside of operations that belong to epochs can be stopped.
+/// A process can only pause changes that belong to epochs.
 bool can_keep_still(discipline kind) {
     return kind == discipline::incll || kind == discipline::logged;
 }
 
-/// nullopt: it is just being opened, or closed.
+/// nullopt: it is just being opened or closed.
 result<std::optional<subject>> pause(file_handle file, const fs::path& from) {
     const auto session = session_in_memory(file, from);
     if (!session) return tl::unexpected(session.error());
@@ -89,7 +90,7 @@ result<std::optional<subject>> pause(file_handle file, const fs::path& from) {
     return subject{std::move(file), {}, true};
 }
 
-/// Whether what was copied had been kept still from then on (Y2, Y3).
+/// Whether the region was unchanged during the whole copy (Y2, Y3).
 result<bool> kept_still(const subject& s, const fs::path& from, u64 generation) {
     if (!s.is_paused) return true;
     const auto session = session_in_memory(s.file, from);
@@ -97,7 +98,7 @@ result<bool> kept_still(const subject& s, const fs::path& from, u64 generation) 
     return *session && (*session)->generation == generation && copy_pause(s.file.get()).is_still();
 }
 
-/// nullopt: it is just being opened, or closed.
+/// nullopt: it is just being opened or closed.
 result<std::optional<subject>> find_in_use(const fs::path& from) {
     const auto gone = [](const error& e) { return e.code == errc::not_found; };
     auto file = open_unlocked(from);
@@ -106,7 +107,7 @@ result<std::optional<subject>> find_in_use(const fs::path& from) {
     if (!journal && !gone(journal.error())) return tl::unexpected(journal.error());
     if (!journal) return pause(std::move(*file), from);
     if (auto ok = journal::copy_gate(journal->get()).hold(); !ok) return tl::unexpected(ok.error());
-    // It may have been taken away while we waited, and another one begun (X1).
+    // While we waited, the journal may have been removed and another one created (X1).
     if (!is_at(*journal, journal_path(from)) || !is_at(*file, from)) return std::nullopt;
     return subject{std::move(*file), std::move(*journal)};
 }
@@ -118,13 +119,13 @@ result<std::optional<subject>> find_subject(const fs::path& from) {
     return find_in_use(from);
 }
 
-/// Writes what the journal says over the copy of the base.
+/// Applies the journal's records to the copy of the base.
 result<void> bring_up(const pending_redo& redo, const file_handle& to, const std::string& name) {
     journal::posix_file target(to.get(), name);
     return redo.merge_into(target);
 }
 
-/// The image says that it was not closed, and so needs a journal, though one without records.
+/// The image is marked as not closed, so it needs a journal, even one without records.
 result<void> make_journal(const fs::path& to, const journal::header_facts& header) {
     const fs::path path = journal_path(to);
     auto file = create_unnamed(path);
@@ -139,7 +140,7 @@ result<void> make_journal(const fs::path& to, const journal::header_facts& heade
     return publish(*file, path);
 }
 
-/// nullopt: try again.
+/// nullopt: retry.
 result<std::optional<image_facts>> try_to_copy(const fs::path& from, const fs::path& to,
                                                const copy_progress& progress) {
     auto what = find_subject(from);
@@ -175,7 +176,7 @@ result<std::optional<image_facts>> try_to_copy(const fs::path& from, const fs::p
     if (const auto kind = detect_medium(target->get(), to.string()); !kind) {
         return tl::unexpected(kind.error());
     }
-    // A tail behind the segments belongs to a growth of an epoch that is not in the copy.
+    // Bytes after the segments belong to a growth in an epoch that is not in the copy.
     const u64 length = found->pages * layout::page_size;
     const auto made = clone(s.file, from.string(), *target, to.string(), length, progress);
     if (!made) return tl::unexpected(made.error());
@@ -188,7 +189,7 @@ result<std::optional<image_facts>> try_to_copy(const fs::path& from, const fs::p
         if (!ok) return tl::unexpected(ok.error());
         remaining = (*redo)->emptied();
     }
-    *redo = std::nullopt;  // lets go of the gate
+    *redo = std::nullopt;  // releases the gate
     if (facts.in_use) facts.held_ns = now_ns() - s.since_ns;
     if (s.is_paused) copy_pause(s.file.get()).release();
     facts.bytes = made->bytes;

@@ -1,37 +1,38 @@
-// image/copy.hpp: the image of a region, taken while nobody or while another process uses it.
+// image/copy.hpp: copies a region, even while another process uses it.
 //
-// Purpose. Makes a second region file that holds the state at the end of one epoch, as a crash just
-//  then would have left it; opening it in the usual way makes it clean. The region that is copied
-//  is not changed. What nobody uses is locked meanwhile, and copied with what its journal says. In
-//  use, a region on the medium `file` is two files that another process writes:
+// Purpose. Makes a second region file with the state at the end of one epoch, as a crash at that
+// moment would have left it; opening it in the usual way makes it clean. The source region is not
+// changed. If no process uses it, it is locked and copied, and its journal is applied to the copy.
+// While in use, a region on the medium `file` consists of two files that another process writes:
 //
-//     FILE          what has been applied      changes only while the gate is shut
-//     FILE.journal  header: from record P on   changes only while the gate is shut
-//                   records P, P+1, ... n      stay as they are while the gate is held
-//                   n+1, ...                   are being appended
+//     FILE          the applied records           changes only while the gate is shut
+//     FILE.journal  header: from record P on      changes only while the gate is shut
+//                   records P, P+1, ... n         do not change while the gate is held
+//                   n+1, ...                      are being appended
 //
-//  The copy holds the gate (journal/copy_gate.hpp), reads which records are complete, copies FILE
-//  as it is, writes those records over the copy, and lets go. On other media memory is shared, and
-//  changes under our hands: there whoever uses the region keeps still meanwhile, and FILE is what a
-//  crash would leave (region/copy_pause.hpp).
+// The copy holds the gate (journal/copy_gate.hpp), reads which records are complete, copies FILE as
+// it is, writes those records over the copy, and releases the gate. On other media memory is shared
+// and changes during the copy: there the process that uses the region pauses, and FILE is what a
+// crash would leave (region/copy_pause.hpp).
 //
-// Why that is the state at the end of an epoch.
-//  X1 Base and header change with the gate shut only: when records are applied, when an opening
-//     takes over a journal, and until that is begun anew. A journal's name goes with its gate shut,
-//     so whoever holds the gate of the journal of that name holds that of the region.
-//  X2 So while it is held the header names record P, the base has all before P, and what it has of
-//     later ones (a process may have died over that) the records from P on say again (J3).
-//  X3 No segment with a chunk from P on is written to: it is free after a later header only (J4).
-//  X4 scan_live() finds a row of complete records from P without a gap, and in it all that were
-//     durable when the copy began.
-//  X5 The base's length is taken after the records were read: it has what they need (J0).
-//  P and the row together are what a recovery would have found, had the power gone at the moment
-//  when the last record of the row was durable and the next one was not.
-// How long the gate is held: as long as reading the journal twice, copying FILE and writing the
-//  records takes; no more than a moment where the file system can share blocks. Meanwhile the
-//  journal grows, and when it is full epochs grow late, as on a slow disk. Closing the region, or
-//  opening it after a crash, waits for the end of the copy.
-// Bad input. As an opening would refuse it. A full disk leaves nothing behind.
+// Why the copy is the state at the end of an epoch.
+//  X1 Base and header change only with the gate shut: when records are applied, and while
+//     open() takes over a journal and restarts it. A journal's file name is removed with its
+//     gate shut, so the holder of the gate of the journal with that name holds the region's gate.
+//  X2 So while the gate is held the header names record P, the base contains all records before P,
+//     and anything it contains of later ones (a process may have died while it applied them) is
+//     also in the records from P on (J3).
+//  X3 No segment with a chunk from P on is written to: it becomes free only by a later header (J4).
+//  X4 scan_live() finds a sequence of complete records from P without a gap, which includes all
+//     that were durable when the copy began.
+//  X5 The base's length is read after the records: it covers them (J0).
+//  P and the sequence are what recovery would have found if the power had failed when the last
+//  record of the sequence was durable and the next one was not.
+// Duration. The gate is held while the journal is read twice, FILE is copied and the records are
+// written; this is short if the file system can share blocks. Meanwhile the journal grows; when it
+// is full, epochs become longer, as on a slow disk. Closing the region, or opening it after a
+// crash, waits for the end of the copy.
+// Bad input. Same errors as open(). On a full disk the partial copy is removed.
 #pragma once
 
 #include <holdfast/options.hpp>
@@ -46,26 +47,26 @@ namespace hf::detail {
 
 struct image_facts {
     u64 bytes = 0;
-    u64 epoch = 0;               ///< of whose end this is the state
+    u64 epoch = 0;               ///< the state is that at the end of this epoch
     bool in_use = false;         ///< another process had it open
-    bool paused = false;         ///< which kept still meanwhile: its readers and writers waited
-    bool shares_blocks = false;  ///< the file system made the copy without copying
-    u64 held_ns = 0;             ///< how long the gate was held, or others kept still; 0: no one
-                                 ///< used it
+    bool paused = false;         ///< that process paused meanwhile: its readers and writers waited
+    bool shares_blocks = false;  ///< the file system shared the blocks instead of copying
+    /// how long the gate was held, or the process paused; 0: not in use
+    u64 held_ns = 0;
     discipline kind = discipline::incll;
 };
 
 /// Called with the bytes copied so far, and their total.
 using copy_progress = std::function<void(u64 done, u64 total)>;
 
-/// Makes the image, with a journal beside it where it needs one. errc::busy when it is in use and
-/// cannot be copied so.
+/// Makes the image, with a journal beside it if needed. errc::busy: it is in use and cannot be
+/// copied meanwhile.
 [[nodiscard]] result<image_facts> copy_image(const std::filesystem::path& from,
                                              const std::filesystem::path& to,
                                              const copy_progress& progress);
 
-/// Gives a region that was closed in order another identity, so that no journal of the one that it
-/// was copied from is ever taken for its own.
+/// Gives a cleanly closed region a new identity, so that a journal of the region it was copied from
+/// is never applied to it.
 [[nodiscard]] result<void> renew_identity(const std::filesystem::path& path);
 
 }  // namespace hf::detail

@@ -30,8 +30,8 @@ tl::unexpected<error> is_there(const fs::path& name) {
 
 using magic_number = std::array<char, 8>;
 
-/// Whether one of its first two pages begins like that: as a region's do, of whatever version, and
-/// a journal's.
+/// Whether one of the file's first two pages begins with the magic: as those of regions of all
+/// versions and of journals do.
 result<bool> begins_with(const magic_number& magic, const file_handle& file, const fs::path& name) {
     const auto facts = facts_of(file, name.string());
     if (!facts) return tl::unexpected(facts.error());
@@ -57,7 +57,7 @@ tl::unexpected<error> is_other(const fs::path& name, const char* than) {
                     "choose another name, or remove the file"});
 }
 
-/// Opens what is to be replaced: a region, or an empty file that has no journal.
+/// Opens the file to be replaced: a region, or an empty file without a journal.
 result<file_handle> open_old(const fs::path& name) {
     auto old = open_file(name, true);
     if (!old) return old;
@@ -71,7 +71,7 @@ result<file_handle> open_old(const fs::path& name) {
     return old;
 }
 
-/// Removes a file that a killed process has left, and nothing that anybody uses.
+/// Removes a file that a killed process has left; fails if it is in use.
 result<void> remove_unused(const fs::path& path) {
     if (!is_taken(path)) return {};
     const auto file = open_file(path, true);
@@ -79,7 +79,7 @@ result<void> remove_unused(const fs::path& path) {
     return remove_stale(path);
 }
 
-/// The same, if it is what we would have left.
+/// remove_unused() for a file of the expected kind only.
 result<void> remove_left(const fs::path& path, const magic_number& magic, const char* kind) {
     if (!is_taken(path)) return {};
     const auto file = open_file(path, true);
@@ -97,8 +97,8 @@ result<void> sync_directory(const fs::path& path) {
                             "do not trust the file; check the device"));
 }
 
-/// Not over a file that has come there in the meantime, even where the file system has no rename
-/// that takes care of that.
+/// Renames without replacing a file that was created meanwhile, even if the file system does not
+/// support RENAME_NOREPLACE.
 result<void> rename_new(const fs::path& from, const fs::path& to) {
     if (::renameat2(AT_FDCWD, from.c_str(), AT_FDCWD, to.c_str(), RENAME_NOREPLACE) == 0) return {};
     if (errno == EINVAL || errno == ENOSYS) {
@@ -130,15 +130,15 @@ result<partial_region> partial_region::prepare(const fs::path& name, bool replac
     file_handle old;
     if (is_taken(name)) {
         if (!replace) return is_there(name);
-        auto opened = open_old(name);  // nobody may have it open, from now on
+        auto opened = open_old(name);  // locks it until finish()
         if (!opened) return tl::unexpected(opened.error());
         old = std::move(*opened);
     } else if (auto ok = check_no_journal(name, making); !ok) {
         return tl::unexpected(ok.error());
     }
-    partial_region made(name, old.is_open());  // nothing that comes there later
+    partial_region made(name, old.is_open());  // refuses to replace a file that is created later
     made.old_ = std::move(old);
-    made.pending_ = false;  // nothing of it is ours yet
+    made.pending_ = false;  // until the old files are removed, the destructor must not remove them
     auto removed = remove_left(made.partial_, std::to_array(layout::magic), "region");
     if (!removed) return tl::unexpected(removed.error());
     const auto journal = std::bit_cast<magic_number>(journal::header_magic);
@@ -148,10 +148,10 @@ result<partial_region> partial_region::prepare(const fs::path& name, bool replac
     return made;
 }
 
-// A journal of the region that was replaced goes last: cut short before that, it is the journal of
-// another region, which an opening recognises.
+// The journal of the replaced region is removed last: after an interruption it is the journal of
+// another region, which open() detects.
 result<void> partial_region::finish() {
-    const auto mine = open_file(partial_, true);  // nobody else's, and nobody's until it is named
+    const auto mine = open_file(partial_, true);  // locks it until it is renamed
     if (!mine) return tl::unexpected(mine.error());
     if (!replace_) {
         if (auto ok = rename_new(partial_, name_); !ok) return ok;
@@ -160,7 +160,7 @@ result<void> partial_region::finish() {
     }
     pending_ = false;
     if (replace_) {
-        // Unless it is in use: then somebody has opened the new region already.
+        // errc::busy: another process has opened the new region already.
         const auto removed = remove_unused(journal_path(name_));
         if (!removed && removed.error().code != errc::busy) return removed;
     }

@@ -1,11 +1,10 @@
-// image/partial.hpp: a region in the making, which gets its name when it is complete.
+// image/partial.hpp: a region under construction, which is renamed when it is complete.
 //
 // Purpose. Loading and copying take a while, and may fail, be refused, or be killed. Until they are
-//  done the region lies beside its place, as NAME.partial (with NAME.partial.journal on a disk), so
-//  that NAME is whole whenever it is there. What a killed process leaves is locked by nobody: the
-//  next one that makes the same region removes it, and no file of another kind. Nor is what was
-//  made locked between its closing and finish(), which fails if somebody else makes one there by
-//  then.
+// done the region is NAME.partial (with NAME.partial.journal on a disk), so that NAME is always
+// complete if it exists. The files of a killed process are unlocked: the next process that makes
+// the same region removes them, but no file of another kind. Between its closing and finish() the
+// new region is unlocked, too; finish() fails if another process has opened it.
 #pragma once
 
 #include <holdfast/result.hpp>
@@ -18,21 +17,21 @@ namespace hf::detail {
 
 class partial_region {
    public:
-    /// `replace`: a region of this NAME will be replaced by finish(); no other file ever is, for it
-    /// is somebody's, and named by mistake. errc::usage when there is a file that must not be
-    /// replaced, or a journal without its region; busy when it, or NAME.partial, is in use.
+    /// `replace`: finish() replaces an existing region NAME. A file that is not a region is never
+    /// replaced, because it may have been named by mistake. errc::usage: there is a file that must
+    /// not be replaced, or a journal without its region; busy: it, or NAME.partial, is in use.
     [[nodiscard]] static result<partial_region> prepare(const std::filesystem::path& name,
                                                         bool replace);
     partial_region(partial_region&& other) noexcept;
     partial_region& operator=(partial_region&&) = delete;
     partial_region(const partial_region&) = delete;
     partial_region& operator=(const partial_region&) = delete;
-    /// Removes what is there, unless finish() has succeeded.
+    /// Removes the partial files, unless finish() has succeeded.
     ~partial_region();
 
-    /// Where to make it. It must be closed in order before finish().
+    /// Where to make the region. It must be closed cleanly before finish().
     [[nodiscard]] const std::filesystem::path& path() const noexcept { return partial_; }
-    /// Gives it its name, durably so.
+    /// Renames it to its name, durably.
     [[nodiscard]] result<void> finish();
 
    private:
@@ -40,7 +39,7 @@ class partial_region {
 
     std::filesystem::path name_;
     std::filesystem::path partial_;
-    file_handle old_;  ///< of what will be replaced: while we have it locked, nobody opens that
+    file_handle old_;  ///< the file to be replaced; our lock keeps others from opening it
     bool replace_;
     bool pending_ = true;
 };

@@ -1,4 +1,4 @@
-// journal/apply.hpp: passes on what records hold, line by line.
+// journal/apply.hpp: passes on the lines that records contain.
 #pragma once
 
 #include "journal/ring.hpp"
@@ -8,11 +8,11 @@
 
 namespace hf::journal {
 
-/// Called with neighbouring lines: the first one's offset in the region, in bytes, and their bytes.
+/// Called with adjacent lines: the first one's byte offset in the region, and their bytes.
 using line_sink = std::function<result<void>(u64 offset, std::span<const std::byte> bytes)>;
 
-/// Passes on every run of lines of the chunks, in their order: of a line that occurs several times
-/// the last content is passed on last. For a file there is merge.hpp.
+/// Passes on every run of lines of the chunks, in order: the last content of a line that occurs
+/// several times is passed on last. merge.hpp does this for a file.
 [[nodiscard]] result<void> apply(block_file& journal, std::span<const chunk_place> chunks,
                                  const line_sink& sink);
 

@@ -44,7 +44,7 @@ result<void> posix_file::write(u64 offset, std::span<const std::span<const std::
     });
     const ssize_t n =
         ::pwritev(fd_, list.data(), static_cast<int>(first.size()), static_cast<off_t>(offset));
-    // What the kernel did not take, piece by piece, with what went wrong.
+    // Write the pieces that the kernel did not take one by one, with their own errors.
     auto taken = static_cast<std::size_t>(std::max<ssize_t>(n, 0));
     for (const auto& piece : pieces) {
         const std::size_t skipped = std::min(taken, piece.size());
@@ -88,7 +88,7 @@ void posix_file::begin_read(u64 offset, u64 bytes) noexcept {
                           POSIX_FADV_WILLNEED);
 }
 
-// Without one of the flags that wait, the kernel keeps an error of the writing for fdatasync(2).
+// Flags that wait would consume a write-back error, which must be reported by fdatasync(2).
 void posix_file::begin_write_back(u64 offset, u64 bytes) noexcept {
     (void)::sync_file_range(fd_, static_cast<off_t>(offset), static_cast<off_t>(bytes),
                             SYNC_FILE_RANGE_WRITE);
@@ -109,7 +109,7 @@ result<void> posix_file::extend(u64 bytes) {
 result<u64> posix_file::size() {
     struct stat s{};
     if (::fstat(fd_, &s) == 0) return static_cast<u64>(s.st_size);
-    return failure(os_error(errc::io, "look at the file", name_, "check the file system"));
+    return failure(os_error(errc::io, "inspect the file", name_, "check the file system"));
 }
 
 }  // namespace hf::journal

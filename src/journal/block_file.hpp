@@ -1,13 +1,13 @@
-// journal/block_file.hpp: a file as the journal sees it: read, write, sync, and nothing else.
+// journal/block_file.hpp: the file interface of the journal: read, write, sync, extend.
 //
-// Purpose. Everything that the medium `file` asks of a disk goes through this layer, so that the
-//  crash lab can put a model of a disk under the journal: one that keeps, drops, tears and reorders
-//  what was not synced (docs/journal.md).
-// What a disk promises. After sync() returned, all that was written before is durable. Before that,
-//  each 512-byte sector holds its old content or any that was written since the last sync, whatever
-//  the others hold.
-// Errors. errc::no_space when the file system is full, io otherwise. A sync that failed is never
-//  tried again: what it covered is unknown from then on.
+// Purpose. All disk accesses of the medium `file` go through this layer, so that the crash lab can
+// replace it by a model of a disk that keeps, drops, tears and reorders unsynced writes
+// (docs/journal.md).
+// Guarantees of a disk. After sync() has returned, everything written before is durable. Before
+// that, each 512-byte sector has its old content or any that was written since the last sync,
+// independently of the other sectors.
+// Errors. errc::no_space if the file system is full, io otherwise. A failed sync is never retried:
+// the state of the data that it covered is unknown.
 #pragma once
 
 #include <holdfast/result.hpp>
@@ -30,21 +30,21 @@ class block_file {
     block_file& operator=(const block_file&) = delete;
     virtual ~block_file() = default;
 
-    /// Several pieces, one behind the other, from `offset` on.
+    /// Writes the pieces consecutively, from `offset` on.
     [[nodiscard]] virtual result<void> write(
         u64 offset, std::span<const std::span<const std::byte>> pieces) = 0;
-    /// errc::corrupt when the file ends before.
+    /// errc::corrupt if the file is too short.
     [[nodiscard]] virtual result<void> read(u64 offset, std::span<std::byte> into) = 0;
-    /// All that was written is durable, the file's length too.
+    /// Makes everything written durable, including the file's length.
     [[nodiscard]] virtual result<void> sync() = 0;
-    /// Makes the file `bytes` long, really allocated.
+    /// Extends the file to `bytes`, with its blocks allocated.
     [[nodiscard]] virtual result<void> extend(u64 bytes) = 0;
     [[nodiscard]] virtual result<u64> size() = 0;
     [[nodiscard]] virtual std::string name() const = 0;
-    /// This will be read soon. Promises nothing.
+    /// Hint: this range will be read soon.
     virtual void begin_read(u64 /*offset*/, u64 /*bytes*/) noexcept {}
-    /// The disk may begin with what was written there, which shortens the next sync. Promises
-    /// nothing; what fails, sync() says.
+    /// Hint: the disk may begin to write this range, which shortens the next sync. Errors are
+    /// reported by sync().
     virtual void begin_write_back(u64 /*offset*/, u64 /*bytes*/) noexcept {}
 
     [[nodiscard]] result<void> write(u64 offset, std::span<const std::byte> bytes) {
@@ -52,7 +52,7 @@ class block_file {
     }
 };
 
-/// On a descriptor that the caller keeps open.
+/// A file on a descriptor that the caller keeps open.
 class posix_file final : public block_file {
    public:
     posix_file(int fd, std::string name) : fd_(fd), name_(std::move(name)) {}
@@ -72,7 +72,8 @@ class posix_file final : public block_file {
     int fd_;
     std::string name_;
     std::mutex sync_mutex_;
-    bool has_failed_ = false;  ///< the kernel says so once, and perhaps to another thread's sync
+    /// the kernel reports an error once, possibly to another thread's sync
+    bool has_failed_ = false;
 };
 
 }  // namespace hf::journal

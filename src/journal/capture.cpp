@@ -37,7 +37,7 @@ void capture::begin(u64 epoch, dirty_set& set) {
 }
 
 void capture::copy(const std::byte* base, std::size_t from, std::size_t n) noexcept {
-    // The lines lie anywhere: without asking ahead, each would cost a whole miss.
+    // The lines are scattered: without prefetching, each would cost a full cache miss.
     constexpr std::size_t ahead = 32;
     const std::size_t end = from + n;
     for (std::size_t i = from; i < end; ++i) {

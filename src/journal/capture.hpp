@@ -1,4 +1,4 @@
-// journal/capture.hpp: the lines of one epoch, copied while the world stands still.
+// journal/capture.hpp: the lines of one epoch, copied at its boundary.
 #pragma once
 
 #include "base/bits.hpp"
@@ -9,7 +9,7 @@
 
 namespace hf::journal {
 
-/// Filled by the threads at the boundary, read by the thread that writes. Keeps its memory.
+/// Filled by the threads at the boundary, read by the writing thread. Keeps its memory for reuse.
 class capture {
    public:
     capture() = default;
@@ -17,13 +17,12 @@ class capture {
     capture& operator=(const capture&) = delete;
     ~capture();
 
-    /// Takes the set's lines and makes room for them. They ascend, so they are few runs in the
-    /// journal, and merge.hpp walks through them.
+    /// Takes the set's lines in ascending order and allocates memory for them. Ascending lines form
+    /// few runs in the journal, and merge.hpp relies on the order.
     void begin(u64 epoch, dirty_set& set);
-    /// Copies lines [from, from + n) of the list. Several threads may do so for several parts.
+    /// Copies lines [from, from + n) of the list. Several threads may copy different parts.
     void copy(const std::byte* base, std::size_t from, std::size_t n) noexcept;
-    /// Its lines are not needed any more. The memory that a rare, large epoch took goes back to the
-    /// system.
+    /// Drops the lines. The memory of an exceptionally large epoch is returned to the system.
     void clear();
 
     [[nodiscard]] std::size_t size() const noexcept { return lines_.size(); }

@@ -1,12 +1,13 @@
-// journal/copy_gate.hpp: keeps the base file and the journal's header still while they are copied.
+// journal/copy_gate.hpp: keeps the base file and the journal's header unchanged while they are
+// copied.
 //
-// Purpose. A copy of a region in use is made by another process, from the two files. It may be made
-//  at any time but while old records are brought to the base: so whoever changes the base, or the
-//  header that says where recovery begins, shuts the gate, and a copy holds it open. Epochs go on
-//  being made durable meanwhile; only their application waits.
-// How. A lock on one byte of the journal, far behind its end (format.hpp): shared for copies,
-//  exclusive for changes. It belongs to the open file, so it ends with the process at the latest.
-// What rests on it: X1 to X5 in image/copy.hpp.
+// Purpose. Another process copies a region in use from its two files. This is possible at any time
+// except while old records are applied to the base: a process that changes the base, or the header
+// with the start of recovery, shuts the gate; a copy holds it open. Meanwhile epochs still become
+// durable; only their application waits.
+// Mechanism. A lock on one byte of the journal, far beyond its end (format.hpp): shared for copies,
+// exclusive for changes. It belongs to the open file, so it ends with the process at the latest.
+// Used by X1 to X5 in image/copy.hpp.
 #pragma once
 
 #include <holdfast/result.hpp>
@@ -15,18 +16,18 @@ namespace hf::journal {
 
 class copy_gate {
    public:
-    /// Of a journal that nobody else can see: does nothing.
+    /// A gate for a journal that no other process can open: does nothing.
     copy_gate() = default;
-    /// The caller keeps the descriptor open. Its lock is one, however many gates are made of it.
+    /// The caller keeps the descriptor open. All gates of one descriptor share one lock.
     explicit copy_gate(int fd) noexcept : fd_(fd) {}
 
-    /// The base and the header may change from here on. Waits until no copy is under way.
+    /// Allows the caller to change base and header. Waits until no copy is in progress.
     [[nodiscard]] result<void> shut() const;
-    /// The same, if no copy is under way. False: there is one.
+    /// shut() without waiting. False: a copy is in progress.
     [[nodiscard]] result<bool> try_shut() const;
-    /// They do not change from here on. Waits until nobody is changing them.
+    /// Prevents changes of base and header. Waits until no change is in progress.
     [[nodiscard]] result<void> hold() const;
-    /// Ends either.
+    /// Releases either lock.
     void release() const noexcept;
 
    private:

@@ -23,7 +23,7 @@ result<std::unique_ptr<core>> core::start(block_file& journal, block_file& base,
                                           const geometry& shape) {
     std::unique_ptr<core> c(new core(journal, base, who, base_epoch, shape));
     if (auto ok = c->lengthen(shape.segments); !ok) return tl::unexpected(ok.error());
-    // Both slots: nothing of an earlier session is to come up when one is damaged.
+    // Both slots, so that no header of an earlier session is used when one is damaged.
     for (const u64 serial : {0, 1}) {
         c->header_.serial = serial;
         auto written = write_header(journal, c->header_);
@@ -38,7 +38,7 @@ bool core::needs_space(const record& r) {
     return ring_.missing(r) != 0;
 }
 
-/// The file has so many segments, durably so (J5).
+/// Extends the file to this number of segments, durably (J5).
 result<void> core::lengthen(u64 segments) {
     auto grown = journal_.extend(ring::file_bytes(ring_.segment_bytes(), segments));
     if (!grown) return grown;
@@ -64,7 +64,8 @@ result<void> core::make_room(const record& r) {
     return {};
 }
 
-/// Writes the record where it has room. False: that was taken meanwhile, by sealing a segment.
+/// Writes the record if the free segments suffice. False: another thread has sealed a segment
+/// meanwhile.
 result<bool> core::append(const record& r) {
     const std::lock_guard lock(mutex_);
     if (ring_.missing(r) != 0) return false;
@@ -98,8 +99,8 @@ bool core::is_durable(const ring::used_segment& s) const noexcept {
 }
 
 result<u64> core::apply_some(u64 most, bool all) {
-    // A header that had no room may become durable all the same. Until it is for sure, the base
-    // stays as that says.
+    // A header write that failed for lack of space may have become durable. Until one is known to
+    // be durable, the base is not changed.
     auto before = give_up_applied();
     if (!before) return before;
     if (auto ok = bring_to_base(most, all); !ok) return tl::unexpected(ok.error());
@@ -126,7 +127,7 @@ result<void> core::bring_to_base(u64 most, bool all) {
         // The newest segment is still being filled.
         const bool newest_too = all && !used.empty() && is_durable(used.back()) && ring_.seal();
         const u64 full = used.size() - (newest_too || used.empty() ? 0 : 1);
-        // J2: nothing of a record that is not durable.
+        // J2: only records that are durable.
         while (segments < std::min(most, full) && is_durable(used[segments])) {
             const auto& more = used[segments++].chunks;
             chunks.insert(chunks.end(), more.begin(), more.end());

@@ -6,19 +6,19 @@
 
 namespace hf::journal {
 
-/// What the header says.
+/// The contents of the header.
 struct header_facts {
     identity who;
     u64 segment_bytes = 0;
     u64 serial = 0;
     u64 base_epoch = 0;
     position oldest;
-    u64 segments = 0;  ///< that the file had when this was written
+    u64 segments = 0;  ///< of the file when this was written
 };
 
-/// Into the slot that the serial's lowest bit names. Not synced.
+/// Writes to the slot given by the serial's lowest bit. Does not sync.
 [[nodiscard]] result<void> write_header(block_file& file, const header_facts& facts);
-/// The newer of the valid slots. errc::corrupt when there is none, incompatible when it is of
+/// Reads the newer of the valid slots. errc::corrupt if none is valid, incompatible if it is of
 /// another version.
 [[nodiscard]] result<header_facts> read_header(block_file& file);
 

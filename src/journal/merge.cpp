@@ -19,17 +19,17 @@ namespace {
 constexpr u64 slice_bytes = u64{1} << 20;
 constexpr u64 slice_lines = slice_bytes / line_size;
 constexpr u64 slice_pages = slice_bytes / page;
-/// Untouched pages between touched ones that are written with them: a request more costs the disk,
-/// and the processors, as much as so many pages more.
+/// Untouched pages between touched ones that are written with them: an additional request costs the
+/// disk and the processors as much as this number of pages.
 constexpr u64 small_gap = 2;
 
-/// Neighbouring lines.
+/// Adjacent lines.
 struct piece {
     u64 line;
     u64 count;
 };
 
-/// How far the walk through the base has got in one chunk.
+/// The position of the walk through the base in one chunk.
 class cursor {
    public:
     cursor(const chunk_place& place, std::vector<u64> runs)
@@ -44,16 +44,16 @@ class cursor {
         });
     }
     [[nodiscard]] bool at_end() const noexcept { return at_ == runs_.size(); }
-    /// Behind its last line.
+    /// One past its last line.
     [[nodiscard]] u64 end_line() const noexcept {
         return runs_.empty() ? 0 : run_line(runs_.back()) + run_count(runs_.back());
     }
     /// The next line; not at the end.
     [[nodiscard]] u64 line() const noexcept { return run_line(runs_[at_]) + within_; }
-    /// Where that is in the journal.
+    /// The offset of that line in the journal.
     [[nodiscard]] u64 source() const noexcept { return source_; }
 
-    /// Appends its lines below `end` to the pieces; returns how many those are.
+    /// Appends its lines below `end` to the pieces; returns their number.
     u64 take(u64 end, std::vector<piece>& pieces) {
         u64 taken = 0;
         for (; !at_end() && line() < end; within_ = 0, ++at_) {
@@ -85,11 +85,11 @@ class merger {
     result<bool> open(std::span<const chunk_place> chunks);
     result<void> run();
     [[nodiscard]] u64 written() const noexcept { return written_; }
-    /// Behind the last line of all chunks: the base has it, for its length is durable before (J0).
+    /// One past the last line of any chunk. The base file is at least this long (J0).
     [[nodiscard]] u64 end_line() const noexcept { return last_end_; }
 
    private:
-    /// What one chunk has in the slice.
+    /// A chunk's lines in the slice.
     struct part {
         u64 source;
         u64 lines;
@@ -104,7 +104,8 @@ class merger {
     void close_small_gaps();
     void read_ahead();
     result<void> fill(const part& p);
-    /// Calls `work` with each row of touched pages: its offset in the base, and its bytes here.
+    /// Calls `work` with each run of touched pages: its offset in the base, and its bytes in
+    /// memory.
     template <class Work>
     result<void> for_each_row(Work work);
 
@@ -113,7 +114,7 @@ class merger {
     u64 base_size_;
     u64 written_ = 0;
     std::vector<cursor> cursors_;  ///< oldest chunk first
-    /// Each chunk that is not at its end, by its next line, the lowest first.
+    /// The chunks that are not at their end, by their next line, lowest first.
     std::priority_queue<std::pair<u64, std::size_t>, std::vector<std::pair<u64, std::size_t>>,
                         std::greater<>>
         waiting_;
@@ -122,7 +123,7 @@ class merger {
     std::vector<piece> pieces_;
     std::vector<part> parts_;
     std::bitset<slice_pages> touched_;
-    u64 last_end_ = 0;  ///< behind the last line of all chunks
+    u64 last_end_ = 0;  ///< one past the last line of any chunk
     u64 pages_ = 0;     ///< of the image
     std::unique_ptr<std::byte[]> image_;
     std::vector<std::byte> lines_;
@@ -146,7 +147,7 @@ void merger::wait_for_its_slice(std::size_t chunk) {
     if (!cursors_[chunk].at_end()) waiting_.emplace(cursors_[chunk].line(), chunk);
 }
 
-/// Oldest first: of a line that several have the newest is to stay.
+/// Oldest first: the newest value of a line is written last.
 void merger::take_due(u64 end) {
     due_.clear();
     for (; !waiting_.empty() && waiting_.top().first < end; waiting_.pop()) {
@@ -184,7 +185,7 @@ void merger::mark_touched() {
 }
 
 void merger::close_small_gaps() {
-    u64 gap = slice_pages;  // before the slice's first touched page there is nothing to close
+    u64 gap = slice_pages;  // there is no gap before the slice's first touched page
     for (u64 at = 0; at != slice_pages; ++at) {
         if (!touched_[at]) {
             ++gap;
@@ -208,7 +209,8 @@ result<void> merger::for_each_row(Work work) {
     return {};
 }
 
-/// The next slice, if it is likely that most of it is needed: it is if most of this one is.
+/// Reads the next slice ahead if most of the current one is needed, because then the next one
+/// probably is.
 void merger::read_ahead() {
     if (waiting_.empty() || 2 * touched_.count() < pages_) return;
     base_.begin_read(align_down(waiting_.top().first, slice_lines) * line_size, slice_bytes);
@@ -227,7 +229,7 @@ result<void> merger::fill(const part& p) {
 }
 
 result<void> merger::run() {
-    // A small region, as the crash lab has them by the million, needs no more than it has.
+    // Small regions, of which the crash lab creates millions, get a small buffer.
     pages_ = std::min(slice_pages, align_up(last_end_ * line_size, page) / page);
     image_ = std::make_unique_for_overwrite<std::byte[]>(pages_ * page);
     while (!waiting_.empty()) {
@@ -278,7 +280,7 @@ result<u64> merge(block_file& journal, std::span<const chunk_place> chunks, bloc
     if (!*sorted) return apply_one_by_one(journal, chunks, base);
     if (m.end_line() * line_size > *size) {
         return failure({errc::corrupt, "apply the journal", base.name(),
-                        "the journal holds lines behind its end",
+                        "the journal has lines past its end",
                         "restore the region and its journal from a backup"});
     }
     if (auto ok = m.run(); !ok) return tl::unexpected(ok.error());

@@ -37,7 +37,7 @@ result<std::unique_ptr<redo_journal>> redo_journal::start(std::unique_ptr<block_
     u64& segments = j->shape_.segments;
     segments = std::clamp(j->worthwhile_segments(), least_segments, shape.segments);
     auto made = core::start(*j->journal_, *j->base_, who, base_epoch, j->shape_);
-    // On a disk that the region has filled a smaller one has to do.
+    // On a disk that the region has nearly filled, start with a smaller journal.
     while (!made && made.error().code == errc::no_space && segments != least_segments) {
         segments = std::max(segments / 2, least_segments);
         made = core::start(*j->journal_, *j->base_, who, base_epoch, j->shape_);
@@ -78,8 +78,9 @@ void redo_journal::ask_to_apply() {
     changed_.notify_all();
 }
 
-// Not of what it may become: on a disk that fills up meanwhile it never does, and an epoch that is
-// larger than the journal has nowhere to go. Four times as much is where writers are held up.
+// Computed from the current size, not from the maximum: on a disk that fills up the journal may
+// never reach it, and an epoch larger than the journal cannot be written. At four times this size
+// writers are delayed.
 u64 redo_journal::comfortable_lines() const noexcept {
     const u64 quarter = shape_.segment_bytes * core_->segments() / 4;
     return std::min(quarter, largest_comfortable_epoch) / line_size;
@@ -90,9 +91,9 @@ void redo_journal::base_has_grown(u64 bytes) noexcept {
     core_->base_has_grown();
 }
 
-// Whatever the records hold, applying them rewrites much of the base: the more of them at once, the
-// fewer times. So the journal may become a quarter larger than the region; beyond a bound it is not
-// worth the space, and the time to recover.
+// Applying rewrites much of the base whatever the records contain, so applying more records at once
+// is cheaper. So the journal may become a quarter larger than the region; beyond a bound it is not
+// worth the space and the recovery time.
 u64 redo_journal::worthwhile_segments() const noexcept {
     const u64 region = base_bytes_.load();
     return std::min(region + region / 4, shape_.most_bytes) / shape_.segment_bytes;
@@ -102,7 +103,7 @@ u64 redo_journal::most_segments() const noexcept {
     return std::max(worthwhile_segments(), shape_.segments);
 }
 
-// What is left has to last until all of it is applied, on a disk that does both at once.
+// The remaining segments must last until these are applied, on a disk that does both at once.
 u64 redo_journal::due_segments() const noexcept { return most_segments() * 3 / 5; }
 
 // ---------------------------------------------------------------------------- the boundary's side
@@ -164,7 +165,7 @@ void redo_journal::write() noexcept(!crashes_throw) {
 
 result<void> redo_journal::apply_all() {
     std::unique_lock lock(mutex_);
-    // The writing thread rests now, and does not begin while the flag is set.
+    // The writing thread is idle now, and stays so while the flag is set.
     settled_.wait(lock, [this] { return written_ == submitted_ || refusal_; });
     if (refusal_) return tl::unexpected(*refusal_);
     apply_everything_ = true;
@@ -232,7 +233,8 @@ void redo_journal::became_durable(capture& c, u64 start) {
     if (stopping_ || should_apply()) changed_.notify_all();
 }
 
-/// Has the applying thread free segments, but for the newest one or that, too. False: it could not.
+/// Makes the applying thread free segments, except for the newest one unless `newest_too`. False:
+/// it could not.
 bool redo_journal::make_space(bool newest_too) {
     const u64 before = core_->used();
     if (before <= (newest_too ? 0 : 1)) return false;
@@ -244,7 +246,7 @@ bool redo_journal::make_space(bool newest_too) {
     return core_->used() < before;
 }
 
-/// Without the journal growing beyond bounds.
+/// Whether there is space without growing the journal beyond its maximum.
 bool redo_journal::has_a_place(const capture& c) {
     return !core_->needs_space(c.as_record()) || core_->segments() < most_segments();
 }
@@ -255,7 +257,7 @@ result<void> redo_journal::try_commit(const capture& c) {
     return done;
 }
 
-/// False: there is no room, and the region is being closed.
+/// False: no space, and the region is being closed.
 bool redo_journal::commit(capture& c) {
     for (;;) {
         if (!has_a_place(c) && make_space(false)) continue;
@@ -293,8 +295,9 @@ void redo_journal::apply_loop() {
     }
 }
 
-/// False: a copy is under way, and this was a moment's wait for its end. Who has no room on the
-/// disk is told so at once; when all is to be applied, nobody writes any more.
+/// Shuts the gate. False: a copy is in progress, and this call has waited a moment for its end.
+/// Does not wait long, because a writer without disk space must learn that at once; when everything
+/// is to be applied, no thread writes, and it waits.
 bool redo_journal::shut_gate(std::unique_lock<std::mutex>& lock) {
     const bool waits = apply_everything_;
     lock.unlock();
@@ -331,7 +334,7 @@ void redo_journal::apply_what_is_due(std::unique_lock<std::mutex>& lock) {
     }
     if (applied && applied_listener_) applied_listener_(core_->applied_epoch());
     lock.lock();
-    // Without room in the base nothing was given up, and the same can be tried again.
+    // If the base has no space, nothing was freed, and the same may be retried.
     if (all) {
         apply_refusal_ = applied ? std::nullopt : std::optional(applied.error());
         apply_everything_ = false;

@@ -1,22 +1,22 @@
 // journal/redo_journal.hpp: the threads of a journal.
 //
-// Purpose. While the next epoch runs already, one thread makes the last one durable, and another
-//  applies old records to the base file. The boundary only copies lines: it never waits for the
-//  disk, as long as the disk keeps up.
-// Who waits may write. A thread that ends an epoch in order to wait until it is durable, and for
-//  nothing else, writes the record itself if nothing is on its way: two switches of threads would
-//  take as long as half a sync of a fast disk. It takes the writing thread's place (is_writing_)
-//  for one record. Whatever it can't do at once, for want of room, it leaves to that thread.
-// When it does not. There are two captures: one is written, the other may be filled. While both are
-//  taken is_ready() is false, the clock lets the epoch grow, and only who must have it ended waits.
-//  How many lines an epoch may hold is the dirty set's business.
-// Errors. A full file system, be it for a record or for the base: the journal refuses. What was
-//  submitted stays where it is and is tried again until there is room; refusal() says why, nobody
-//  waits meanwhile, and who closes the region loses what had not become durable, with an error.
-//  Everything else, a failed sync above all, is fatal.
+// Purpose. While the next epoch is already running, one thread makes the last one durable, and
+// another applies old records to the base file. The boundary only copies lines: it does not wait
+// for the disk, as long as the disk keeps up.
+// Writing by a waiting thread. A thread that ends an epoch only to wait until it is durable writes
+// the record itself, if no other write is in flight: two thread switches would take half as long as
+// a sync of a fast disk. It takes the writing thread's role (is_writing_) for one record. A write
+// that it cannot complete at once, for lack of space, is left to the writing thread.
+// Slow disk. There are two captures: one is written, the other may be filled. While both are in use
+// is_ready() is false, the clock lets the epoch grow, and only a thread that must end the epoch
+// waits. The number of lines in an epoch is bounded by the dirty set.
+// Errors. A full file system, for a record or for the base: the journal is out of space
+// ("refuses"). Submitted captures are kept and retried until there is space; refusal() returns the
+// reason, no thread waits meanwhile, and closing the region loses, with an error, what has not
+// become durable. All other errors, failed syncs above all, are fatal.
 // Concurrency. begin() and submit() by one thread at a time, the boundary's leader; write() by the
-//  one who was told to; all else by anybody. Records are written and announced by one thread at a
-//  time, in their order, whoever that is.
+// thread for which submit_to_write() returned true; the rest by any thread. Records are written and
+// announced by one thread at a time, in order.
 #pragma once
 
 #include "journal/capture.hpp"
@@ -33,52 +33,55 @@ namespace hf::journal {
 
 class redo_journal {
    public:
-    /// Epochs that have ended and are not durable yet, at most.
+    /// Maximum number of epochs that have ended and are not durable yet.
     static constexpr u64 most_under_way = 2;
 
-    /// Owns both files from here on. The gate is shut while old records are applied.
+    /// Takes ownership of both files. The gate is shut while old records are applied.
     [[nodiscard]] static result<std::unique_ptr<redo_journal>> start(
         std::unique_ptr<block_file> journal, std::unique_ptr<block_file> base, const identity& who,
         u64 base_epoch, const geometry& shape, copy_gate gate = {});
-    /// Waits for what was submitted, unless the journal refuses.
+    /// Waits until everything submitted is durable, unless the journal is out of space.
     ~redo_journal();
     redo_journal(const redo_journal&) = delete;
     redo_journal& operator=(const redo_journal&) = delete;
 
-    /// Called with each epoch that has become durable, and with nullopt when the journal refuses,
-    /// by the writing thread; {}: nobody. Returns when no call of the old one is under way.
+    /// The listener is called by the writing thread with each epoch that has become durable, and
+    /// with nullopt when the journal is out of space; {}: no listener. Returns when no call of the
+    /// old listener is running.
     void set_listener(std::function<void(std::optional<u64> epoch)> listener);
 
     [[nodiscard]] bool is_ready() const;
-    /// False: the journal refuses.
+    /// Waits until is_ready(). False: the journal is out of space.
     [[nodiscard]] bool wait_ready();
-    /// Waits until nothing is on its way to the disk, or the journal refuses, or `enough`: which is
-    /// asked again whenever an epoch has become durable.
+    /// Waits until no write is in flight, the journal is out of space, or enough() returns true.
+    /// enough() is re-evaluated after each epoch becomes durable.
     void wait_idle(const std::function<bool()>& enough);
-    /// The capture to fill. Waits if none is free.
+    /// Returns the capture to fill. Waits if none is free.
     [[nodiscard]] capture& begin();
-    /// The filled capture is to become durable.
+    /// Submits the filled capture to be made durable.
     void submit();
-    /// The same, by one who would only wait for that. True: write() must follow, by the same
-    /// thread. False: others see to it.
+    /// submit() for a thread that would otherwise only wait. True: the same thread must call
+    /// write(). False: the writing thread will write it.
     [[nodiscard]] bool submit_to_write();
-    /// Makes the capture durable. Where there is no room, others try it further. Without memory
-    /// the process ends.
+    /// Makes the capture durable. Without disk space it is left to the writing thread. Aborts
+    /// without memory.
     void write() noexcept(!crashes_throw);
-    /// Called with the epoch that the base file has by now, by the applying thread, each time it
-    /// has applied something. To be set before the first record.
+    /// The listener is called by the applying thread with the base file's epoch, each time records
+    /// were applied. Must be set before the first record.
     void set_applied_listener(std::function<void(u64 epoch)> listener);
-    /// What is durable is to be applied soon, however empty the journal is. By anybody.
+    /// Applies durable records soon, even if the journal has space. By any thread.
     void ask_to_apply();
-    /// Everything submitted is durable, and in the base file. errc::no_space: the journal refuses.
+    /// Returns when everything submitted is durable, and in the base file. errc::no_space: out of
+    /// space.
     [[nodiscard]] result<void> apply_all();
 
-    /// The base file has so many bytes now: its length is made durable before the next record.
+    /// Call when the base file has grown to `bytes`: its length is made durable before the next
+    /// record.
     void base_has_grown(u64 bytes) noexcept;
-    /// Makes the base durable as it is. All syncs of it go this way: a failure is told to one of
-    /// them only, and whoever applies old records must not miss it.
+    /// Makes the base durable as it is. All syncs of the base must use this function: the kernel
+    /// reports a failure to one of them only, and the applying thread must learn of it.
     [[nodiscard]] result<void> sync_base() { return base_->sync(); }
-    /// Why nothing becomes durable for the time being; nullopt: it does.
+    /// Why nothing becomes durable at present; nullopt: it does.
     [[nodiscard]] std::optional<error> refusal() const;
     [[nodiscard]] bool is_refusing() const noexcept {
         return refusing_.load(std::memory_order_relaxed);
@@ -86,8 +89,8 @@ class redo_journal {
 
     [[nodiscard]] const core& numbers() const noexcept { return *core_; }
     [[nodiscard]] u64 last_commit_ns() const noexcept { return last_commit_ns_; }
-    /// Lines up to which an epoch is no burden: a quarter of the journal as it is, and not more
-    /// than 256 MiB, for they are copied.
+    /// The number of lines up to which an epoch is not too large: a quarter of the journal's
+    /// current size, and at most 256 MiB, because they are copied.
     [[nodiscard]] u64 comfortable_lines() const noexcept;
 
    private:
@@ -95,7 +98,7 @@ class redo_journal {
     void write_loop();
     void apply_loop();
     bool commit(capture& c);
-    /// What went wrong is that there was no room: all else is fatal.
+    /// Returns a no-space error; all other errors are fatal.
     [[nodiscard]] result<void> try_commit(const capture& c);
     [[nodiscard]] bool has_a_place(const capture& c);
     void became_durable(capture& c, u64 start);
@@ -108,7 +111,7 @@ class redo_journal {
     [[nodiscard]] bool should_apply() const;
     [[nodiscard]] u64 worthwhile_segments() const noexcept;
     [[nodiscard]] u64 most_segments() const noexcept;
-    /// In use: then they are applied.
+    /// When more segments are in use, they are applied.
     [[nodiscard]] u64 due_segments() const noexcept;
 
     std::unique_ptr<block_file> journal_;
@@ -120,22 +123,23 @@ class redo_journal {
     mutable std::mutex mutex_;
     std::condition_variable changed_;   ///< there may be something to apply
     std::condition_variable to_write_;  ///< there may be something to write
-    std::condition_variable settled_;   ///< an epoch became durable, all is applied, or refused
+    /// an epoch became durable, all is applied, or out of space
+    std::condition_variable settled_;
     capture captures_[most_under_way];
-    u64 begun_ = 0;      ///< captures that were begun, submitted and written: numbers, so that
-    u64 submitted_ = 0;  ///< captures_[n % most_under_way] is the n-th one's
+    u64 begun_ = 0;      ///< number of captures begun, submitted, written;
+    u64 submitted_ = 0;  ///< captures_[n % most_under_way] is the n-th one
     u64 written_ = 0;
-    bool is_writing_ = false;  ///< somebody writes captures_[written_ % most_under_way]
+    bool is_writing_ = false;  ///< a thread writes captures_[written_ % most_under_way]
     bool stopping_ = false;
-    bool gave_up_ = false;  ///< stopping_, and what was submitted stays without a place
+    bool gave_up_ = false;  ///< stopping_, and there is no space for what was submitted
     bool apply_everything_ = false;
     bool was_asked_ = false;
     bool wants_space_ = false;
-    bool apply_newest_too_ = false;  ///< for the space
+    bool apply_newest_too_ = false;  ///< to free space
     std::function<void(std::optional<u64>)> listener_;
     std::function<void(u64)> applied_listener_;
     std::optional<error> refusal_;
-    std::optional<error> apply_refusal_;  ///< the base had no room when all was to be applied
+    std::optional<error> apply_refusal_;  ///< apply_all() failed because the base had no space
     std::atomic<bool> refusing_{false};
     std::atomic<u64> last_commit_ns_{0};
     std::atomic<u64> base_bytes_{0};

@@ -1,17 +1,17 @@
-// journal/replay.hpp: brings a base file to where its journal says it must be.
+// journal/replay.hpp: applies the journal to the base file during recovery.
 #pragma once
 
 #include "journal/scan.hpp"
 
 namespace hf::journal {
 
-/// Writes all that the history holds to the base and syncs it. K0: the last record is written once
-/// more and the journal synced before, for it may be one whose process died before its sync: it is
-/// complete as long as the machine goes on, and no longer. Where the process died of a sync that
-/// failed, the kernel takes the record for clean though no disk has it, and a sync alone would
-/// prove nothing. All older ones are durable (J1). K1: durable before the journal is reset, that is
-/// before core::start(). Cut short, it is done again; it only writes what the journal goes on to
-/// say.
+/// Writes all lines of the history to the base and syncs it.
+/// K0: before that, the last record is written again and the journal synced, because its process
+/// may have died before its sync: the record may be in the page cache only, and would be lost in a
+/// power failure. Syncing alone does not suffice: if the process died of a failed sync, the kernel
+/// considers the record clean although it is not on the disk. All older records are durable (J1).
+/// K1: the base is durable before the journal is reset, that is before core::start(). After an
+/// interruption it is repeated; it only writes what the journal still contains.
 [[nodiscard]] result<void> replay(block_file& journal, const history& found, block_file& base);
 
 }  // namespace hf::journal

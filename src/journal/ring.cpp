@@ -9,7 +9,7 @@ namespace hf::journal {
 
 namespace {
 
-/// Zeros ahead: for some hundred small records, and written in a millisecond or two.
+/// Zeros ahead: enough for some hundred small records, and written in one or two milliseconds.
 constexpr u64 ahead = u64{1} << 20;
 alignas(page) constexpr std::array<std::byte, u64{64} << 10> zeros{};
 
@@ -30,7 +30,7 @@ void ring::add_segment() {
     touched_.push_back(0);
 }
 
-// As many lines as fit, neighbours in one run.
+// Plans a chunk with as many lines as fit, adjacent ones in one run.
 ring::planned ring::plan_chunk(const record& r, u64 from, u64 room) {
     planned p{false, 0, from, runs_.size(), 0, 0};
     for (u64 i = from; i < r.lines.size(); ++i) {
@@ -127,8 +127,8 @@ result<void> ring::append(block_file& file, const record& r) {
     return {};
 }
 
-/// The newest record ends at `end` of a segment. Returns the bytes of zeros: none, where a file
-/// system gives room only as it is written.
+/// Writes zeros after the newest record, which ends at `end` of a segment. Returns the bytes
+/// written; 0 if the file system has no space.
 result<u64> ring::write_ahead(block_file& file, u64 segment, u64 end) {
     u64& touched = touched_[segment];
     if (touched > end) return 0;
@@ -138,7 +138,7 @@ result<u64> ring::write_ahead(block_file& file, u64 segment, u64 end) {
         const auto piece = std::span(zeros).first(std::min(until - touched, zeros.size()));
         auto ok = file.write(first_segment + segment * segment_bytes_ + touched, piece);
         if (!ok) {
-            if (ok.error().code == errc::no_space) break;  // the record has its place
+            if (ok.error().code == errc::no_space) break;  // the record itself was written
             return tl::unexpected(ok.error());
         }
         touched += piece.size();

@@ -1,25 +1,25 @@
-// journal/ring.hpp: where records lie in a journal file: a ring of segments.
+// journal/ring.hpp: the placement of records in a journal file: a ring of segments.
 //
-// Purpose. Appends records at one end and gives segments back at the other. Knows offsets and
-//  numbers, syncs nothing: when what is durable is core.hpp's business.
+// Purpose. Appends records at one end and frees segments at the other. Manages offsets and numbers,
+// and never syncs: the persist order is core.hpp's.
 //
 // Invariants.
 //  R1 Chunks follow each other in used(), oldest segment first, in the order of their positions,
 //     without a gap.
-//  R2 A free segment holds no chunk at or behind the header's position: it is freed only after the
-//     header that says so is durable (J4).
-//  R3 A segment is opened only where another one is free behind it.
+//  R2 A free segment contains no chunk at or after the header's position: it is freed only after
+//     the header that excludes it is durable (J4).
+//  R3 A segment is opened only if another one is free after it.
 //
-// Cut short. Of a file that loses its segments from j on, something that is left says more than j
-//  (F4). If the last header was written when there was a segment j, it does. If not, j was added
-//  since, when a record needed all free segments (R3): the first of them is older than j, for free
-//  ones are used in the order in which they became free, and the record's chunk in it counts j. It
-//  is not given up without another header.
+// Truncation. If a file loses its segments from j on, some remaining header or chunk says that
+// there were more than j (F4). If the last header was written when segment j existed, it does. If
+// not, j was added since, when a record needed all free segments (R3): the first of these is older
+// than j, because free segments are used in the order in which they became free, and the record's
+// chunk in it counts j. It is not freed without a new header.
 //
-// Zeros ahead. What was allocated and never written is a hole to a file system that is asked to
-//  sync: it must make its own books durable besides the data, which takes as long again. So behind
-//  a record that comes upon such space, some more of its segment is filled with zeros, and the next
-//  small records find it written. To a reader both are zeros.
+// Zeros ahead. Allocated space that was never written is a hole to the file system: a sync must
+// then write metadata, too, which doubles its time. So after a record that is the first in such
+// space, some more of its segment is filled with zeros, and the next small records overwrite them.
+// Holes and zeros read the same.
 // Concurrency. None of its own; core.hpp locks.
 #pragma once
 
@@ -38,7 +38,7 @@ struct chunk_place {
     u32 count = 0;  ///< chunks in its record
     u32 runs = 0;
     u32 lines = 0;
-    u64 end_line = 0;  ///< behind the last line that it holds; known to a scan only
+    u64 end_line = 0;  ///< one past its last line; set only by a scan
 
     [[nodiscard]] u64 bytes() const noexcept { return chunk_bytes(runs, lines); }
     /// The position of the chunk that must follow.
@@ -62,32 +62,32 @@ class ring {
         std::vector<chunk_place> chunks;
     };
 
-    /// `segments` free ones, of which `segment_bytes` is a multiple of 4,096.
+    /// `segments` free ones of `segment_bytes`, a multiple of 4,096.
     ring(const identity& who, u64 segment_bytes, u64 segments);
 
     [[nodiscard]] static u64 file_bytes(u64 segment_bytes, u64 segments) noexcept {
         return first_segment + segment_bytes * segments;
     }
 
-    /// How many more segments append() would need than are free (R3).
+    /// The number of segments that append() would need beyond the free ones (R3).
     [[nodiscard]] u64 missing(const record& r);
-    /// Writes the record; missing(r) must be 0. On error nothing counts, and it may be tried again:
-    /// at the same place, for a position must not be found twice.
+    /// Writes the record; missing(r) must be 0. After an error nothing counts, and it may be
+    /// retried: it is written to the same place, because no position may occur twice.
     [[nodiscard]] result<void> append(block_file& file, const record& r);
 
     [[nodiscard]] const std::deque<used_segment>& used() const noexcept { return used_; }
-    /// The next record begins a segment of its own, so the newest one is full. False: a record has
-    /// begun there and is to be tried again.
+    /// Makes the next record begin a new segment, so the newest one is full. False: a record has
+    /// begun there and must be retried.
     bool seal() noexcept;
-    /// The oldest `n` used segments become free.
+    /// Frees the oldest `n` used segments.
     void free_oldest(u64 n);
-    /// One more segment at the file's end, which the caller has extended.
+    /// Adds a segment at the file's end; the caller has extended the file.
     void add_segment();
 
     [[nodiscard]] u64 segments() const noexcept { return segments_; }
     [[nodiscard]] u64 segment_bytes() const noexcept { return segment_bytes_; }
     [[nodiscard]] u64 next_record() const noexcept { return next_record_; }
-    /// Zeros ahead count.
+    /// Includes zeros ahead.
     [[nodiscard]] u64 written_bytes() const noexcept { return written_; }
 
    private:

@@ -1,4 +1,4 @@
-// journal/runs.hpp: which lines a chunk holds.
+// journal/runs.hpp: the lines that a chunk contains.
 #pragma once
 
 #include "journal/ring.hpp"
@@ -7,11 +7,12 @@
 
 namespace hf::journal {
 
-/// The chunk's runs, packed (format.hpp). errc::corrupt when they name more lines than it has.
+/// Reads the chunk's runs, packed (format.hpp). errc::corrupt if they have more lines than the
+/// chunk.
 [[nodiscard]] result<void> read_runs(block_file& journal, const chunk_place& place,
                                      std::vector<u64>& into);
 
-/// Where its lines begin in the journal.
+/// The offset of its first line in the journal.
 [[nodiscard]] inline u64 lines_offset(const chunk_place& place) noexcept {
     return place.offset + sizeof(chunk_header) + runs_bytes(place.runs);
 }

@@ -17,7 +17,7 @@ tl::unexpected<error> damaged(const block_file& file, u64 offset, std::string wh
                     "restore the region and its journal from a backup"});
 }
 
-/// What stands at `offset`, if it looks like a chunk that fits into `room` bytes.
+/// The header at `offset`, if it looks like that of a chunk that fits into `room` bytes.
 result<std::optional<chunk_place>> look_at(block_file& file, u64 offset, u64 room,
                                            chunk_header& h) {
     if (auto ok = file.read(offset, std::as_writable_bytes(std::span(&h, 1))); !ok) {
@@ -28,7 +28,7 @@ result<std::optional<chunk_place>> look_at(block_file& file, u64 offset, u64 roo
     return place.bytes() > room ? std::nullopt : std::optional(place);
 }
 
-/// Behind the last line that the runs name; 0: they name no lines, or others than there are.
+/// One past the last line of the runs; 0: they are empty, or do not match the number of lines.
 u64 end_of(std::span<const std::byte> runs, u64 lines) {
     u64 end = 0;
     u64 named = 0;
@@ -42,7 +42,7 @@ u64 end_of(std::span<const std::byte> runs, u64 lines) {
     return named == lines ? end : 0;
 }
 
-/// Whether it is whole, and of this session.
+/// Whether the chunk is complete, and of this session.
 result<bool> is_valid(block_file& file, chunk_place& place, const chunk_header& h, u64 seed,
                       std::vector<std::byte>& buffer) {
     buffer.resize(std::max<u64>(buffer.size(), place.bytes()));
@@ -54,8 +54,8 @@ result<bool> is_valid(block_file& file, chunk_place& place, const chunk_header& 
     return place.end_line != 0;
 }
 
-/// Refuses a file that is shorter than the header or a chunk says (F4). It may be longer: it grows
-/// first.
+/// Refuses a file that is shorter than the header or a chunk says (F4). It may be longer, because
+/// it grows first.
 result<void> check_length(block_file& file, const header_facts& header, u64 segments) {
     const auto bytes = file.size();
     if (!bytes) return tl::unexpected(bytes.error());
@@ -67,9 +67,9 @@ result<void> check_length(block_file& file, const header_facts& header, u64 segm
                        std::to_string(header.segment_bytes) + " bytes are there");
 }
 
-// All valid chunks from the header's position on, as they lie; older ones have a say in how long
-// the file must be. Of most pages the first line is all that is read: a scan costs by what the
-// journal holds.
+// Lists the valid chunks from the header's position on. Older chunks count only towards the minimum
+// file length. Only the first line of most pages is read, so the cost of a scan depends on the
+// journal's contents.
 result<std::vector<chunk_place>> find_chunks(block_file& file, const header_facts& header) {
     std::vector<chunk_place> found;
     u64 segments = header.segments;
@@ -107,13 +107,13 @@ result<std::vector<chunk_place>> chunks_in_order(block_file& file, const header_
     return found;
 }
 
-/// The complete records up to the first gap. It must lie behind all records before `under_way`,
-/// the newest that may have been under way; 0: that is the one at the gap.
+/// Returns the complete records up to the first gap. `under_way`: the newest record that may have
+/// been incomplete; all before it must be there. 0: that is the one at the gap.
 result<history> up_to_the_gap(const block_file& file, const header_facts& header,
                               std::vector<chunk_place> found, u64 under_way) {
     position expected = header.oldest;
     std::size_t complete = 0;
-    u64 gap = first_segment;  // or in a segment further on
+    u64 gap = first_segment;  // or in a later segment
     for (std::size_t i = 0; i < found.size() && found[i].at == expected; ++i) {
         expected = found[i].next();
         gap = align_up(found[i].offset + found[i].bytes(), page);

@@ -10,11 +10,11 @@ namespace hf {
 namespace {
 
 bool is_same(const std::filesystem::path& a, const std::filesystem::path& b) {
-    std::error_code none;  // where one is missing they are not the same
+    std::error_code none;  // an error, for instance a missing file, counts as "not the same"
     return std::filesystem::equivalent(a, b, none);
 }
 
-/// Recovers it, as any opening does, and closes it.
+/// Opens the image, which recovers it, and closes it cleanly.
 template <class D>
 result<void> settle(const std::filesystem::path& image) {
     engine_options options;
@@ -25,7 +25,7 @@ result<void> settle(const std::filesystem::path& image) {
     return opened ? (*opened)->close() : tl::unexpected(opened.error());
 }
 
-/// There is neither heap nor tree in a snapshot, and nobody stores to it here.
+/// settle() for a snapshot region, which has neither heap nor tree.
 result<void> settle_snapshot(const std::filesystem::path& image) {
     region_options file;
     file.mode = open_mode::open_existing;
@@ -53,8 +53,12 @@ result<void> settle(const std::filesystem::path& image, discipline kind) {
             return failure({errc::incompatible, "copy the region", image.string(),
                             "its discipline is transaction, and this copies maps and snapshots",
                             "copy the file while no program has it open"});
+        case discipline::section:
+            return failure({errc::incompatible, "copy the region", image.string(),
+                            "its discipline is section, and this copies maps and snapshots",
+                            "copy the file while no program has it open"});
         case discipline::eager:
-            return {};  // it is at every moment as an opening leaves it
+            return {};  // needs no recovery: an eager region is consistent at any moment
         case discipline::transient:
             break;
     }
@@ -63,7 +67,7 @@ result<void> settle(const std::filesystem::path& image, discipline kind) {
                     "copy a region of another discipline"});
 }
 
-/// Nothing that is damaged is kept as a copy.
+/// Audits the copy; a damaged one is not kept.
 result<void> verify(const std::filesystem::path& image, discipline kind,
                     const std::filesystem::path& from) {
     if (kind == discipline::snapshot) return {};

@@ -42,8 +42,9 @@ namespace {
 enum class what_was_found : u8 { nothing, value, long_one };
 }  // namespace
 
-/// `found` may call the map, so it is called behind the operation that has found its value: of
-/// some keys at a time the values are copied, but for long ones, which are got again one by one.
+/// `found` may call the map, so it is called after the operation that found its value has ended.
+/// Values are copied for a few keys at a time; values over 64 KiB are not copied but looked up
+/// again, one by one.
 std::size_t eager_side::get_many(std::span<const std::string_view> keys,
                                  const map::finder& found) const {
     constexpr std::size_t at_once = 16;
@@ -146,13 +147,13 @@ namespace {
 
 using records_seen = std::vector<std::pair<std::string, std::string>>;
 
-/// Most scans are short: map_read.cpp.
+/// The first batch is small because most scans are short (map_read.cpp).
 constexpr std::size_t first_of_batches = 10;
 constexpr std::size_t batch_growth = 4;
 constexpr std::size_t most_batch_bytes = std::size_t{1} << 20;
 
-/// Throws damage where every so manyth key does not go on from the one before it: else a scan of a
-/// damaged index may go round in a circle.
+/// Every 16th key must be greater than the one 16 before it (smaller, backwards); otherwise throws
+/// `damage`. Guards a scan of a corrupt index against looping forever.
 void check_order(const records_seen& batch, bool backwards) {
     constexpr std::size_t looked_at = 16;
     if (batch.size() <= looked_at || batch.size() % looked_at != 1) return;
@@ -195,7 +196,7 @@ result<std::size_t> eager_side::scan(std::optional<std::string_view> from, bool 
             throw damage(0, "the keys of an index do not ascend");
         }
         if (last == bound && exclusive) throw damage(0, "nodes lead round in a circle");
-        // As many more, but no copy of much more than that.
+        // The next batch is larger, but its copy stays near most_batch_bytes.
         const u64 of_one = bytes / batch.size() + 1;
         room = std::clamp<std::size_t>(most_batch_bytes / of_one, 1, room * batch_growth);
         bound = std::move(batch.back().first);
@@ -203,7 +204,8 @@ result<std::size_t> eager_side::scan(std::optional<std::string_view> from, bool 
     }
 }
 
-/// Parts are walked whole, without a copy: their records have no order to go on behind.
+/// Each part is visited completely and without copies: unordered records cannot be resumed in the
+/// middle of a part.
 std::size_t eager_side::walk(std::string& cursor, std::size_t about,
                              const map::visitor& visit) const {
     u64 part = 0;
@@ -255,7 +257,7 @@ result<void> eager_side::close() {
         try {
             n = count_within(std::chrono::seconds(2));
         } catch (const damage&) {
-            n = std::nullopt;  // `check` will tell of it
+            n = std::nullopt;  // `check` will report the damage
         } catch (const std::bad_alloc&) {
             n = std::nullopt;
         }

@@ -1,18 +1,19 @@
-// map/eager_side.hpp: the public map over an eager index: what it has beyond the indexes' concept.
+// map/eager_side.hpp: the public map over an eager index: the functions beyond the index concept.
 //
-// Purpose. An index writes a key or does not; a map also asks before it writes (put_if, remove_if,
-// modify), walks in steps, and counts. All of that is the same for every index, so it is here.
+// Purpose. An index writes a key unconditionally. A map also has conditional writes (put_if,
+// remove_if, modify), incremental iteration, and a record count. These are the same for every
+// index, so they are here.
 //
-// Concurrency. Whoever writes holds its key's stripe, a mutex of 1,024 by the key's hash: between
-// the question and the write nobody changes the key. Readers take none. The stripes are of this
-// process, like all who use the region.
+// Concurrency. A writer locks its key's stripe, one of 1,024 mutexes chosen by the key's hash, so
+// the key cannot change between the condition and the write. Readers take no stripe. Only one
+// process uses a region, so the stripes are volatile.
 //
-// Persist order. None of its own. The answer to a question was durable when it was read (eager P3),
-// or is of no later epoch than the write (medium `file`): so a write that rests on it never
-// outlives what it rests on.
+// Persist order. None of its own. The value that a condition has read was durable then (eager P3),
+// or belongs to an epoch not later than the write's (medium `file`): so after a crash a write never
+// survives without the value it depends on.
 //
-// Full region. What was removed can be used when its last reader has left: a write that finds no
-// room waits for that, once, and tries again. Full disk: nothing is written (eager/space.hpp).
+// Full region. A removed record's memory can be reused after its last reader has ended. A write
+// without space waits for that once and retries. Full disk: nothing is written (eager/space.hpp).
 #pragma once
 
 #include <holdfast/map.hpp>
@@ -38,8 +39,8 @@ class eager_side {
     [[nodiscard]] static result<std::unique_ptr<eager_side>> open(const std::filesystem::path& path,
                                                                   const map_options& options);
 
-    /// Leaves the number of records for the next opening. Where it isn't known they are counted,
-    /// as far as that takes no longer than two seconds.
+    /// Closes the region and stores the record count for the next session. If it is unknown, the
+    /// records are counted, unless that takes more than two seconds.
     [[nodiscard]] result<void> close();
 
     [[nodiscard]] bool get(std::string_view key, std::string& out) const {
@@ -47,20 +48,20 @@ class eager_side {
     }
     [[nodiscard]] std::size_t get_many(std::span<const std::string_view> keys,
                                        const map::finder& found) const;
-    /// put_if; `allowed` may be null.
+    /// put_if(); `allowed` may be null.
     [[nodiscard]] result<write_outcome> store(std::string_view key, std::string_view value,
                                               const write_condition* allowed);
-    /// remove_if; `allowed` may be empty.
+    /// remove_if(); `allowed` may be empty.
     [[nodiscard]] result<write_outcome> erase(std::string_view key,
                                               const std::function<bool(std::string_view)>& allowed);
     [[nodiscard]] result<write_outcome> change(
         std::string_view key,
         const std::function<map::edit(std::optional<std::string_view>, std::string&)>& change);
 
-    /// nullopt: from the end of all.
+    /// `from` = nullopt with `backwards`: from the last key.
     [[nodiscard]] result<std::size_t> scan(std::optional<std::string_view> from, bool exclusive,
                                            bool backwards, const map::visitor& visit) const;
-    /// Of an index without order; the cursor names its next part.
+    /// For an unordered index; the cursor contains the number of the next part.
     [[nodiscard]] std::size_t walk(std::string& cursor, std::size_t about,
                                    const map::visitor& visit) const;
 
@@ -74,18 +75,18 @@ class eager_side {
     using engine = detail::eager_engine<std::string_view, std::string>;
     struct alignas(line_size) stripe {
         std::mutex mutex;
-        std::atomic<std::int64_t> records{0};  ///< come less gone; written under `mutex`
+        std::atomic<std::int64_t> records{0};  ///< inserted minus removed; written under `mutex`
     };
     static constexpr std::size_t stripes = 1024;
 
     explicit eager_side(std::unique_ptr<engine> e) : engine_(std::move(e)) {}
     [[nodiscard]] stripe& stripe_of(std::string_view key) const noexcept;
     [[nodiscard]] result<void> check_writable() const;
-    /// nullopt: not known, for before this opening was a crash, or a program that doesn't count.
+    /// nullopt: unknown, because the last session crashed or was a program that does not count.
     [[nodiscard]] std::optional<u64> records() const;
-    /// Nobody is writing. nullopt: it would take longer.
+    /// Counts the records; no writer may run. nullopt: it takes longer than `patience`.
     [[nodiscard]] std::optional<u64> count_within(std::chrono::nanoseconds patience) const;
-    /// Of this thread's last operation.
+    /// The outcome of this thread's last operation.
     [[nodiscard]] write_outcome outcome(bool changed, bool existed) const {
         return {space().last_epoch(), changed, existed};
     }

@@ -1,14 +1,14 @@
-// engine.hpp: a region brought up: epochs, heap and one Masstree, for any discipline of the
+// engine.hpp: brings up a region with epochs, heap and one Masstree, for any discipline of the
 // checkpoint family.
 //
-// Purpose. The one place that puts the rooms together, in the order of the recovery driver:
-// superblock (open_region), external log, allocator, root, session. map.cpp uses it with incll;
-// measurements and tests with the others.
+// Purpose. Assembles the rooms in the order of the recovery driver: superblock (open_region),
+// external log, allocator, root, session. map.cpp uses it with incll; benchmarks and tests also
+// with the other disciplines.
 //
-// Recovery. open() ends with the first operation possible; its cost does not depend on the region's
-// size. What is left to do lazily, the background pass finishes: it visits every leaf and every
-// block header, ends the epoch, and empties the failed set. Cut short by a crash it starts over in
-// the next session.
+// Recovery. When open() returns, operations can run; its cost does not depend on the region's size.
+// The background pass does the lazy rest of the recovery: it visits every leaf and every block
+// header, ends the epoch, and clears the failed set. After a crash during the pass it starts over
+// in the next session.
 #pragma once
 
 #include "base/clock.hpp"
@@ -30,11 +30,11 @@ namespace hf {
 struct engine_options {
     region_options file;
     checkpoint_options epochs;
-    bool background_pass = true;  ///< false: only run_pass() does it
-    /// Of a region that is made: whether small values of short keys lie in the leaves. One that is
-    /// there says itself.
+    bool background_pass = true;  ///< false: only run_pass() runs it
+    /// For a new region: whether small values of short keys are stored in the leaves. An existing
+    /// region records its own choice.
     bool inline_values = false;
-    u64 hint_memory = 0;  ///< bytes for leaf_hints; 0: none are kept
+    u64 hint_memory = 0;  ///< bytes of memory for leaf_hints; 0: no hints
 };
 
 template <any_discipline D>
@@ -42,13 +42,13 @@ class engine {
    public:
     static constexpr const char* root_name = "map";
     static constexpr u64 root_type = 0x4d54;  // "MT"
-    /// A region begins with so much, unless its bound is as small.
+    /// Initial size of a region, unless its maximum is smaller.
     static constexpr u64 least_size = u64{16} << 20;
 
     /// Opens or creates the region at `path` and recovers it.
     [[nodiscard]] static result<std::unique_ptr<engine>> open(const std::filesystem::path& path,
                                                               engine_options options);
-    /// A tree in anonymous memory, for the transient disciplines.
+    /// Creates a tree in anonymous memory, for the transient disciplines.
     [[nodiscard]] static result<std::unique_ptr<engine>> open_volatile(u64 bytes,
                                                                        engine_options options);
 
@@ -56,7 +56,7 @@ class engine {
     engine(const engine&) = delete;
     engine& operator=(const engine&) = delete;
 
-    /// Ends the last epoch and marks the region clean. Nothing else may be running.
+    /// Ends the last epoch and marks the region clean. No operation may be running.
     [[nodiscard]] result<void> close() {
         stop_pass();
         return epochs().close();
@@ -69,14 +69,14 @@ class engine {
     [[nodiscard]] region& file() noexcept { return up_.file(); }
     [[nodiscard]] u64 generation() const noexcept { return generation_; }
 
-    /// Epochs that the opening took from a journal.
+    /// Number of epochs that recovery read from a journal.
     [[nodiscard]] u64 recovered_records() const noexcept { return up_.recovered_records(); }
     [[nodiscard]] u64 recovery_ns() const noexcept { return recovery_ns_; }
     [[nodiscard]] const std::vector<step_time>& recovery_steps() const noexcept { return steps_; }
 
-    /// Visits everything that may carry a failed epoch, and forgets the failed epochs. False: was
-    /// stopped, which it asks for now and then. errc::corrupt: it can't visit everything; then they
-    /// are remembered on.
+    /// Visits everything that may be stamped with a failed epoch, then clears the set of failed
+    /// epochs. Calls stopped() from time to time; returns false if it returned true. errc::corrupt:
+    /// damage prevented a complete visit, and the failed epochs are kept.
     [[nodiscard]] result<bool> run_pass(const std::function<bool()>& stopped);
     [[nodiscard]] result<bool> run_pass() {
         return run_pass([this] { return stopping_.load(std::memory_order_relaxed); });
@@ -146,11 +146,12 @@ template <any_discipline D>
 result<void> engine<D>::bring_up(const engine_options& options) {
     opening up(up_, options.epochs);
     up.add(recovery_phase::format, "format", [&]() -> result<void> {
-        // A fresh region, or one whose creation was cut short before its root had a name.
+        // A fresh region, or one whose creation was interrupted before its root had a name.
         const auto root = file().find_root(root_name);
         if (root || file().read_only()) return {};
         if (file().super().generation != 0) {
-            // It was in use once: formatting it now would destroy what a damaged directory hides.
+            // The region was in use before: formatting it would destroy the data of a damaged
+            // directory.
             return failure({errc::corrupt, "open the map",
                             file().path().string() + " in its root directory",
                             "the map's root is missing though the region has been used",
@@ -159,7 +160,7 @@ result<void> engine<D>::bring_up(const engine_options& options) {
         const auto place = format_heap(file());
         if (!place) return tl::unexpected(place.error());
         if (!D::memory::is_in_region) return {};
-        return masstree<D>::found(
+        return masstree<D>::create_root(
             file(), *place, root_name, root_type,
             options.inline_values ? inlined_root_format : masstree_root_format);
     });
@@ -228,8 +229,8 @@ result<void> engine<D>::open_tree() {
     return {};
 }
 
-/// Once, where a program that did not count them made the region. Damage is no reason not to open
-/// it: then they stay uncounted.
+/// Counts the records once, if the region was created by a program that did not count them. Damage
+/// does not make open() fail: the count stays unknown.
 template <any_discipline D>
 result<void> engine<D>::count_records() {
     if constexpr (D::memory::is_in_region) {
@@ -255,7 +256,7 @@ result<void> engine<D>::count_records() {
     return {};
 }
 
-/// False: was stopped. Throws damage.
+/// Returns false if it was stopped. Throws damage.
 template <any_discipline D>
 bool engine<D>::visit_all(const std::function<bool()>& stopped) {
     constexpr unsigned records_per_operation = 256;
@@ -263,7 +264,8 @@ bool engine<D>::visit_all(const std::function<bool()>& stopped) {
     bool started = false;
     for (bool done = false; !done;) {
         if (stopped()) return false;
-        operation op(checkpoint());  // left after each batch: the pass must not hold the barrier
+        // one operation per batch: the pass must not delay epoch boundaries
+        operation op(checkpoint());
         unsigned left = records_per_operation;
         done = tree_->scan(op, last, started, [&](std::string_view key, std::string_view) {
             if (--left > 0) return true;

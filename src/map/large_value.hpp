@@ -1,10 +1,11 @@
-// large_value.hpp: putting a value that has an extent of its own.
+// large_value.hpp: writes a value that is stored in an extent of its own.
 //
-// Purpose. Megabytes must not be copied while the barrier waits. So a put reserves an extent in one
-// operation, fills and persists it outside of any, and links it in a second.
+// Purpose. An epoch boundary must not wait until megabytes are copied. So a put reserves an extent
+// in one operation, fills and persists it outside of any operation, and links it in a second
+// operation.
 //
-// Persist order. V1: the value's bytes are durable before a leaf refers to them; they are on no
-// list of dirty lines, so no boundary would write them back.
+// Persist order. V1: the value's bytes are durable before a leaf refers to them. They are persisted
+// explicitly, because they are on no dirty list that a boundary would write back.
 #pragma once
 
 #include <holdfast/map.hpp>
@@ -19,11 +20,11 @@
 
 namespace hf {
 
-/// Told the value that is there, or nullopt; false: it stays.
+/// Called with the current value, or nullopt; false: the value is not replaced.
 using write_condition = std::function<bool(std::optional<std::string_view>)>;
 
-/// Gives a new record back where it was not stored: on errors, refusals and exceptions of the
-/// caller's functions.
+/// Frees a new record that was not stored, because of an error, a refused condition, or an
+/// exception thrown by the caller's function.
 template <class F>
 struct undo_unless_stored {
     F undo;
@@ -36,7 +37,7 @@ struct undo_unless_stored {
     undo_unless_stored& operator=(const undo_unless_stored&) = delete;
 };
 
-/// Puts a value of more bytes than a block holds; `allowed` may be null.
+/// Puts a value that is larger than a block; `allowed` may be null.
 template <class D>
 result<write_outcome> store_large_value(engine<D>& machine, std::string_view key,
                                         std::string_view value, const write_condition* allowed) {
@@ -61,11 +62,14 @@ result<write_outcome> store_large_value(engine<D>& machine, std::string_view key
     l.med.persist(r, payload);
     HF_PERSIST_POINT("store V1: a large value's bytes durable before it is linked");
     operation op(machine.checkpoint(), l);
-    hold.reset();  // not earlier: a boundary that has copied before the line above must not drop it
+    // after entering: a boundary that has captured the epoch before this operation must not evict
+    // the pages
+    hold.reset();
     bool committed = false;
     undo_unless_stored undo{[&] {
         if (committed) {
-            memory.deallocate(op, fresh, payload);  // and then there was no room for the log
+            // after the condition allowed the write, the log was full
+            memory.deallocate(op, fresh, payload);
         } else {
             memory.cancel_large(fresh, payload);
         }

@@ -1,4 +1,4 @@
-// map.cpp: the public map (include/holdfast/map.hpp): opening, closing, waiting, and what it tells.
+// map.cpp: the public map (include/holdfast/map.hpp): open, close, wait, statistics.
 #include "eager_map/inspection.hpp"
 #include "map/inspect.hpp"
 #include "map/map_impl.hpp"
@@ -62,7 +62,8 @@ namespace {
 u64 hint_memory_of(const map_options& options) {
     constexpr u64 share = 8;
     if (options.hint_memory) return *options.hint_memory;
-    if (options.region.mode == open_mode::inspect) return 0;  // most come for a scan
+    // most inspections scan, which does not use hints
+    if (options.region.mode == open_mode::inspect) return 0;
     const u64 memory = options.region.memory;
     return (memory != 0 ? memory : default_memory_budget()) / share;
 }
@@ -71,7 +72,7 @@ u64 hint_memory_of(const map_options& options) {
 
 namespace {
 
-/// Of what is there, or is to be made.
+/// The discipline of the existing region, or the one to create.
 result<discipline> kind_of(const std::filesystem::path& path, const map_options& options) {
     const auto refused = [&](errc code, std::string why, std::string next) {
         return failure({code, "open the map", path.string(), std::move(why), std::move(next)});
@@ -180,7 +181,7 @@ statistics map::stats() const {
     s.epoch = epochs.current_epoch();
     s.durable_epoch = epochs.durable_epoch();
     {
-        operation op(impl_->checkpoint());  // the set changes only while nobody is inside of one
+        operation op(impl_->checkpoint());  // the set changes only while no operation is running
         s.failed_epochs = op.failed().count();
     }
     s.generation = generation();

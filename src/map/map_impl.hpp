@@ -1,8 +1,7 @@
-// map_impl.hpp: what is behind the public map (include/holdfast/map.hpp): engine<incll>, or an
-// eager index.
+// map_impl.hpp: the implementation of the public map (include/holdfast/map.hpp): engine<incll>, or
+// an eager index.
 //
-// map.cpp opens and closes it and tells about it; map_read.cpp and map_write.cpp have its
-// operations.
+// map.cpp opens, closes and describes it; map_read.cpp and map_write.cpp contain its operations.
 #pragma once
 
 #include <holdfast/map.hpp>
@@ -50,7 +49,7 @@ struct map::impl {
     using tree_type = masstree<incll_discipline>;
     using record = tree_type::record;
 
-    /// One of the two; none: the map was closed.
+    /// Exactly one of the two is set; none after close().
     std::unique_ptr<engine<incll_discipline>> machine;
     std::unique_ptr<eager_side> eager;
     bool verifies_reads = true;  ///< map_options::verify_reads
@@ -67,7 +66,7 @@ struct map::impl {
     }
     [[nodiscard]] heap<incll_discipline>& memory() const { return live().memory(); }
 
-    /// What `act` returns, or that it met damage, or that the map was closed.
+    /// Returns act(). Returns an error if the map was closed, or if act() throws damage.
     template <class F>
     auto meeting_damage(const char* doing, F act) const -> decltype(act()) {
         if (machine == nullptr) [[unlikely]] {
@@ -80,7 +79,7 @@ struct map::impl {
         }
     }
 
-    /// The same, over an eager index.
+    /// meeting_damage() for an eager index.
     template <class F>
     auto meeting_eager_damage(const char* doing, F act) const -> decltype(act()) {
         try {
@@ -97,25 +96,28 @@ struct map::impl {
     // --- map_write.cpp ---
     using condition = write_condition;
 
-    /// put_if; `allowed` may be null.
+    /// put_if(); `allowed` may be null.
     result<write_outcome> store(std::string_view key, std::string_view value,
                                 const condition* allowed) const;
     result<write_outcome> store_small(std::string_view key, std::string_view value,
                                       const condition* allowed) const;
-    /// remove_if; `allowed` may be empty.
+    /// remove_if(); `allowed` may be empty.
     result<write_outcome> erase(std::string_view key,
                                 const std::function<bool(std::string_view)>& allowed) const;
     using modification =
         std::function<edit(std::optional<std::string_view> old, std::string& fresh)>;
     result<write_outcome> change(std::string_view key, const modification& change) const;
 
-    /// What finds no room in the log has it in the next epoch, unless others fill a log that is
-    /// shared. (A removal that was done although the log ran full has left an empty leaf behind,
-    /// which goes then.) What finds none elsewhere may have it there, too, where what was freed can
-    /// be used: so it is tried once more; then slabs that have run empty are given back, for the
-    /// epoch after that; then larger blocks may do. If all of it is in vain, nobody tries again in
-    /// that epoch unless something has been freed in it: most who write to a full store would end
-    /// an epoch for nothing.
+    /// Calls attempt() until it has space, or cannot get any.
+    /// 1. Log full: the next epoch has an empty log, unless other threads fill a shared one. A
+    ///    removal that succeeded although the log ran full has left an empty leaf, which is removed
+    ///    then.
+    /// 2. Heap full: blocks freed in this epoch can be reused in the next one, so it is retried
+    ///    there.
+    /// 3. Empty slabs are given back, and it is retried in the epoch after that.
+    /// 4. Larger size classes may serve the request.
+    /// If all of that fails, later attempts in the same epoch fail at once unless memory has been
+    /// freed: otherwise each write to a full map would end an epoch in vain.
     template <class Attempt>
     result<write_outcome> with_room(std::string_view key, Attempt attempt) const {
         const auto checked = [&] { return meeting_damage("write to the map", attempt); };
@@ -142,8 +144,8 @@ struct map::impl {
         }
         if (done.error().code != errc::no_space) return done;
         if (full_in == epoch) return explained(std::move(done.error()));
-        // The epoch of `epoch` may have ended before the attempt, or before slabs were given back:
-        // these can be used behind the one that is current now.
+        // The epoch `epoch` may have ended before the attempt, or before the slabs were given back.
+        // The slabs can be reused after the epoch that is current now.
         const auto attempt_in_next = [&] { return attempt_behind(epochs().current_epoch()); };
         if (attempt_in_next()) return done;
         if (memory().give_back_slabs() != 0 && attempt_in_next()) return done;
@@ -154,9 +156,9 @@ struct map::impl {
         full_in = epoch;
         return explained(std::move(done.error()));
     }
-    /// In the next epoch removes the empty leaf that a removal of the key has left.
+    /// In the next epoch, removes the empty leaf that removing the key has left.
     void tidy(std::string_view key) const;
-    /// What there is no room for in spite of many free blocks needs other advice.
+    /// Extends a no-space error with advice if many free blocks exist but none fits.
     tl::unexpected<error> explained(error why) const;
 
     mutable std::atomic<u64> full_in{0};

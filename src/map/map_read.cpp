@@ -1,6 +1,6 @@
 // map_read.cpp: the public map's reads.
 //
-// A large value (size_class.hpp) must not hold up the epoch's end while megabytes are copied: a get
+// A large value (size_class.hpp) must not delay the epoch's end while megabytes are copied: get()
 // pins its extent, leaves the operation, and copies then.
 #include "map/map_impl.hpp"
 #include "map/read_batch.hpp"
@@ -13,7 +13,7 @@ namespace hf {
 
 using map_detail::check_key;
 
-/// Values of one length are read again and again: then their bytes are all that changes.
+/// Copies in place if the length is the same, which is common for repeated reads.
 inline void replace(std::string& out, std::string_view value) {
     if (out.size() != value.size()) {
         out.assign(value);
@@ -66,7 +66,7 @@ void map::prefetch(std::span<const std::string_view> keys) const {
             const operation op(impl_->checkpoint());
             impl_->tree().prefetch(op, group);
         }
-    } catch (const damage&) {  // NOLINT(bugprone-empty-catch): who needs it meets it
+    } catch (const damage&) {  // NOLINT(bugprone-empty-catch): a get() of the key will report it
     }
 }
 
@@ -128,13 +128,13 @@ result<std::size_t> map::impl::get_many(std::span<const std::string_view> keys,
 
 namespace {
 
-/// Most scans are short (a page of ten records), so the first batch is: what is fetched and not
-/// visited is paid for in vain. A long one shall pay for few ways down.
+/// The first batch is small because most scans are short (a page of ten records), and records that
+/// are fetched but not visited are wasted. Batches grow, so that a long scan needs few descents.
 constexpr std::size_t first_batch = 10;
 constexpr std::size_t growth = 2;
 
-/// Delivers batch after batch; `fill(start, exclusive, batch)` visits the tree inside of an
-/// operation and returns whether its end was reached.
+/// Visits the records batch by batch. `fill(start, exclusive, batch)` reads the tree within an
+/// operation and returns true at the end of the tree.
 template <class Fill>
 result<std::size_t> deliver(const masstree<incll_discipline>& tree, bool verifies,
                             std::optional<std::string_view> start, bool exclusive,
@@ -159,7 +159,7 @@ result<std::size_t> deliver(const masstree<incll_discipline>& tree, bool verifie
     }
 }
 
-/// What the tree shall call for each record of a scan.
+/// Receives the records of a scan from the tree.
 struct taker {
     operation& op;
     const masstree<incll_discipline>& tree;
@@ -167,14 +167,14 @@ struct taker {
 
     bool operator()(std::string_view key, std::string_view value) const {
         const auto* r = reinterpret_cast<const masstree_detail::record*>(value.data()) - 1;
-        // A large value comes alone: the visitor may have enough before it.
+        // A large value gets a batch of its own: the visitor may stop before it.
         if (is_large(r->payload()) && batch.size() != 0) return false;
         return batch.add(op, 0, key, *r, offset_from(tree.base(), r));
     }
     [[nodiscard]] bool inlined(std::string_view key, const masstree_detail::cell& value) const {
         return batch.add(0, key, value.value());
     }
-    /// For so many more.
+    /// The number of records that still fit.
     [[nodiscard]] std::size_t room() const noexcept { return batch.room(); }
 };
 
@@ -220,7 +220,7 @@ result<std::size_t> map::walk(std::string& cursor, std::size_t about, const visi
             return impl_->eager->walk(cursor, about, visit);
         });
     }
-    // 'k' and the last key: the empty key is one, too.
+    // The cursor is 'k' and the last key visited, because the empty key is valid, too.
     const bool begins = cursor.empty();
     const std::string from = begins ? "" : cursor.substr(1);
     std::size_t left = std::max<std::size_t>(about, 1);

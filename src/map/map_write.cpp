@@ -1,7 +1,7 @@
 // map_write.cpp: the public map's writes.
 //
-// Small values live in blocks, are filled under the operation and flushed with its epoch. Large
-// ones: large_value.hpp.
+// Small values are stored in blocks, written within the operation and flushed with its epoch. Large
+// values: large_value.hpp.
 #include "map/map_impl.hpp"
 
 namespace hf {

@@ -1,9 +1,9 @@
-// read_batch.hpp: copies of records, taken inside of an operation and shown outside of it.
+// read_batch.hpp: copies of records, taken within an operation and visited outside of it.
 //
-// Purpose. A caller's visitor may take its time, and may call the map: it must not run while the
-// operation keeps the epoch from ending. So an operation copies a few records and ends; then they
-// are visited. A large value is not copied inside of the operation either: it is pinned there, is
-// the last of its batch, and is copied behind the operation.
+// Purpose. A caller's visitor may be slow and may call the map, so it must not run within an
+// operation, which would keep the epoch from ending. An operation copies a few records and ends;
+// then they are visited. A large value is not copied within the operation either: it is pinned
+// there, is the last of its batch, and is copied after the operation.
 #pragma once
 
 #include "base/check.hpp"
@@ -43,7 +43,7 @@ class read_batch {
     static constexpr std::size_t most_records = 256;
     static constexpr std::size_t most_bytes = std::size_t{256} << 10;
 
-    /// For up to so many records, most_records at most.
+    /// `records`: capacity of the batch, at most most_records.
     explicit read_batch(std::size_t records) noexcept : room_(records) {}
     read_batch(const read_batch&) = delete;
     read_batch& operator=(const read_batch&) = delete;
@@ -52,17 +52,18 @@ class read_batch {
         std::size_t at;  ///< where the key begins; the value follows
         std::size_t key_size;
         std::size_t value_size;
-        std::size_t number;  ///< as the caller counts
-        u64 offset;          ///< of the record, which had this word; 0: the leaf had the value
+        std::size_t number;  ///< the caller's number for the record
+        /// offset of the record, and its head word; 0: the value was in the leaf
+        u64 offset;
         u64 word;
         [[nodiscard]] masstree_detail::record_word head() const noexcept {
             return masstree_detail::record_word(word);
         }
     };
-    // A batch has room for many and mostly holds few.
+    // A batch has room for many records and usually contains few.
     static_assert(std::is_trivially_default_constructible_v<piece>);
 
-    /// Inside of the operation; the record lies at `offset`. False: the batch is full.
+    /// Adds the record at `offset`; within the operation. False: the batch is full.
     bool add(operation& op, std::size_t number, std::string_view key, const record& r, u64 offset) {
         HF_ASSERT(count_ < room_ && !pinned_, "the batch is full");
         const std::string_view value = r.value();
@@ -75,14 +76,14 @@ class read_batch {
         }
         return append_both(key, value);
     }
-    /// The same of a value that has no record, and has been verified.
+    /// Adds an inlined value (stored in the leaf, already verified).
     bool add(std::size_t number, std::string_view key, std::string_view value) {
         HF_ASSERT(count_ < room_ && !pinned_, "the batch is full");
         pieces_[count_++] = {used_, key.size(), value.size(), number, 0, 0};
         return append_both(key, value);
     }
 
-    /// Outside of it: copies the value that is pinned.
+    /// Copies the pinned value, outside of the operation.
     void complete() {
         if (!pinned_) return;
         append(large_);
@@ -90,7 +91,7 @@ class read_batch {
     }
 
     [[nodiscard]] std::size_t size() const noexcept { return count_; }
-    /// For so many more.
+    /// The number of records that still fit.
     [[nodiscard]] std::size_t room() const noexcept { return room_ - count_; }
     [[nodiscard]] const piece* begin() const noexcept { return pieces_.data(); }
     [[nodiscard]] const piece* end() const noexcept { return pieces_.data() + count_; }
@@ -134,14 +135,15 @@ class read_batch {
         bytes_ = heap_.get();
     }
 
-    static constexpr std::size_t word = 8;  ///< most keys and many values have one or two: no call
-    static constexpr std::size_t without_heap = 2048;  ///< bytes of a short scan's records
+    /// keys and values of up to two words are copied without a call
+    static constexpr std::size_t word = 8;
+    static constexpr std::size_t without_heap = 2048;  ///< bytes for the records of a short scan
 
     std::size_t room_;
     std::size_t count_ = 0;
     std::size_t used_ = 0;
     std::size_t capacity_ = without_heap;
-    // Set as they are filled; it would take as long to clear them.
+    // Left uninitialised: clearing them would cost as much as filling them.
     std::array<char, without_heap> first_;
     std::array<piece, most_records> pieces_;
     char* bytes_ = first_.data();

@@ -12,7 +12,7 @@ namespace hf {
 
 namespace {
 
-// Each step leaves a mapping of its own, of which a process may have 65,530.
+// Each step creates a separate mapping, of which a process may have 65,530.
 constexpr u64 most_steps = 8192;
 
 }  // namespace
@@ -22,7 +22,8 @@ bool huge_memory::map_zeros(u64 from, u64 to) noexcept {
     void* p = ::mmap(base_ + from, to - from, PROT_READ | PROT_WRITE,
                      MAP_FIXED | MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (p == MAP_FAILED) return false;
-    ::madvise(p, to - from, MADV_HUGEPAGE);  // refused by a kernel that has none
+    // fails on a kernel without huge pages, which is harmless
+    ::madvise(p, to - from, MADV_HUGEPAGE);
     if (empty()) begin_.store(from, std::memory_order_release);
     end_.store(to, std::memory_order_release);
     step_bytes_ = align_up(std::max(huge_page_bytes, (to - begin()) / most_steps), huge_page_bytes);
@@ -47,7 +48,7 @@ std::optional<u64> huge_memory::step_to_file(const std::function<bool(u64 page)>
             ++given_back;
         }
     }
-    ::madvise(aside, bytes, MADV_RANDOM);  // not before: a page that stays is read once more here
+    ::madvise(aside, bytes, MADV_RANDOM);  // not earlier: a page that stays would be read once more
     const void* moved = ::mremap(aside, bytes, bytes, MREMAP_MAYMOVE | MREMAP_FIXED, base_ + from);
     HF_CHECK(moved != MAP_FAILED, "no mapping to give memory back (vm.max_map_count)");
     begin_.store(from + bytes, std::memory_order_release);

@@ -1,4 +1,4 @@
-// paging/page_table.hpp: which pages of a private file mapping are copies, by /proc/self/pagemap.
+// paging/page_table.hpp: finds the copied pages of a private file mapping, from /proc/self/pagemap.
 #pragma once
 
 #include "base/bits.hpp"
@@ -9,11 +9,11 @@
 
 namespace hf {
 
-inline constexpr u64 small_page = 4096;  ///< what the kernel copies at a store
-/// The first of a region's bytes, never dropped and never looked at: its header.
+inline constexpr u64 small_page = 4096;  ///< the unit that the kernel copies at a store
+/// The region's header, which is never dropped and never checked.
 inline constexpr u64 header_bytes = u64{64} << 10;
 
-/// Pages from a base on.
+/// Page numbers relative to a base.
 struct small_page_run {
     u64 first;
     u64 count;
@@ -26,13 +26,13 @@ class page_table {
     page_table& operator=(const page_table&) = delete;
     ~page_table();
 
-    /// False where the kernel does not show it.
+    /// False if the kernel does not provide it.
     [[nodiscard]] bool open() noexcept;
     [[nodiscard]] bool is_open() const noexcept { return fd_ >= 0; }
     [[nodiscard]] int get() const noexcept { return fd_; }
 
     /// Calls visit(page) for the copies among the pages [first, end) from `base` on. False: the
-    /// kernel stopped showing them on the way.
+    /// kernel stopped providing the information, and some are missing.
     template <class Visit>
     [[nodiscard]] bool for_each_copy(const std::byte* base, u64 first, u64 end, Visit visit) const {
         std::array<u64, 8192> entries;
@@ -47,13 +47,13 @@ class page_table {
         return true;
     }
 
-    // Of an entry (Documentation/admin-guide/mm/pagemap.rst).
+    // Bits of an entry (Documentation/admin-guide/mm/pagemap.rst).
     static constexpr u64 present = u64{1} << 63;
     static constexpr u64 swapped = u64{1} << 62;
     static constexpr u64 of_file = u64{1} << 61;
     static constexpr u64 write_protected = u64{1} << 57;
-    /// A page that was protected (written_pages.hpp) and given back leaves a mark, which is shown
-    /// as swapped. One that was protected and then swapped out looks the same: it takes no memory,
+    /// A page that was protected (written_pages.hpp) and dropped leaves a mark, which is shown as
+    /// swapped. A page that was protected and then swapped out looks the same: it takes no memory,
     /// and was not stored to since.
     [[nodiscard]] static bool is_copy(u64 entry) noexcept {
         if ((entry & of_file) != 0) return false;

@@ -27,7 +27,7 @@ bool differs(const std::byte* a, const std::byte* b) noexcept {
     return difference != 0;
 }
 
-/// Of the lines not in `known`, which are neither read nor named.
+/// A mask of the page's lines that differ from the base; lines in `known` are not compared.
 u64 differing_lines(const std::byte* page, const std::byte* base, u64 known) noexcept {
     u64 found = 0;
     for (u64 left = ~known; left != 0; left &= left - 1) {
@@ -54,7 +54,7 @@ page_tracker::page_tracker(const std::byte* base, u64 max_bytes, int fd, way bes
 
 page_tracker::~page_tracker() {
     ::munmap(states_, max_pages_ * sizeof(page_state));
-    ::munmap(const_cast<std::byte*>(file_), file_bytes_);  // nothing, if it was never mapped
+    ::munmap(const_cast<std::byte*>(file_), file_bytes_);  // no effect if it was never mapped
 }
 
 void page_tracker::watch(u64 from, u64 to) noexcept {
@@ -71,7 +71,8 @@ bool page_tracker::find_copies(u64 end) {
     });
 }
 
-/// Up to page `end`. A way that fails has perhaps lost pages, which the next one names (T3).
+/// Finds the pages to check, up to page `end`. A method that fails may have lost pages; the next
+/// one covers them (T3).
 void page_tracker::find_pages(u64 end) {
     runs_.clear();
     if (how() == way::written && !written_->take(base_, first_page, end, runs_)) {
@@ -85,7 +86,7 @@ void page_tracker::find_pages(u64 end) {
     if (how() == way::all) runs_.push_back({first_page, end - first_page});
 }
 
-/// Whether the mapping of the base file goes that far.
+/// Extends the mapping of the base file to `bytes`; false: not possible.
 bool page_tracker::reach(u64 bytes) noexcept {
     if (bytes <= file_bytes_) return true;
     void* p = file_ == nullptr
@@ -109,7 +110,7 @@ u64 page_tracker::lines_to_capture(u64 page, u64 applied) noexcept {
 std::vector<u64> page_tracker::collect(u64 region_bytes, u64 applied_epoch) {
     const u64 start = now_ns();
     find_pages(region_bytes / small_page);
-    (void)reach(region_bytes);  // what cannot be compared is captured
+    (void)reach(region_bytes);  // if it fails, the rest is captured without a comparison
     std::vector<u64> lines;
     u64 pages = 0;
     u64 again = 0;
@@ -145,7 +146,7 @@ void page_tracker::look(u64 region_bytes) {
     const u64 boundaries = collected_.load(std::memory_order_acquire);
     const auto n = written_->count(base_, first_page, region_bytes / small_page, 8 * limit());
     seen_.store(n.value_or(0), std::memory_order_relaxed);
-    // What was counted before a boundary is of no epoch that is still to end.
+    // A count from before a boundary does not belong to the current epoch.
     if (collected_.load(std::memory_order_acquire) != boundaries) {
         seen_.store(0, std::memory_order_relaxed);
     }

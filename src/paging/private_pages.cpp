@@ -16,11 +16,11 @@ namespace hf {
 
 namespace {
 
-// Pages that one boundary drops while there is room: some microseconds each.
+// Pages that one boundary drops while below the budget: some microseconds each.
 constexpr std::size_t in_one_go = 256;
 constexpr std::size_t most_vectors = 512;
 
-/// The lowest limit from the group at `path` up.
+/// The lowest limit of the group at `path` and its ancestors.
 u64 lowest_limit(const std::string& root, std::string path, const char* file) {
     u64 lowest = ~u64{0};
     for (;; path.erase(path.rfind('/'))) {
@@ -78,8 +78,8 @@ void private_pages::begin_if_needed(u64 region_bytes, u64 epoch) noexcept {
     if (is_tracking() || gave_up_ || region_bytes <= comfortable()) return;
     if (!page_table_.open()) return give_up();
     since_.store(epoch, std::memory_order_release);
-    count_.store(region_bytes / page_bytes);  // at most: the first look says how many
-    // From here on a page is read because it is needed, and its neighbours would drive out others.
+    count_.store(region_bytes / page_bytes);  // upper bound, until find_droppable() counts them
+    // From here on read-ahead would only evict other pages.
     ::madvise(base_, pages_ * page_bytes, MADV_RANDOM);
 }
 
@@ -133,7 +133,7 @@ void private_pages::drop() noexcept {
         found_.pop_back();
         if (!is_droppable(page, applied_) || is_held(page, page)) continue;
         ages_[page].store(0, std::memory_order_relaxed);
-        if (used != 0 && runs[used - 1].first == page + 1) {  // they come from the end
+        if (used != 0 && runs[used - 1].first == page + 1) {  // the pages come in descending order
             runs[used - 1] = {page, runs[used - 1].count + 1};
             continue;
         }
@@ -143,7 +143,7 @@ void private_pages::drop() noexcept {
     drop({runs.data(), used});
 }
 
-/// Some steps of what has huge pages: some milliseconds each, if all of it is kept.
+/// Gives back some steps of huge_memory: some milliseconds each, if all pages are kept.
 void private_pages::drop_huge() noexcept {
     if (applied_ < since_.load(std::memory_order_relaxed)) return;  // M3: all would be kept
     for (int left = is_over_budget() ? 32 : 2; left != 0; --left) {
@@ -177,13 +177,13 @@ void private_pages::drop(std::span<const small_page_run> runs) noexcept {
         pages += r.count;
         if (!done &&
             ::madvise(base_ + r.first * page_bytes, r.count * page_bytes, MADV_DONTNEED) != 0) {
-            return give_up();  // locked into memory: mlock(2)
+            return give_up();  // mlock(2)ed memory
         }
     }
     count_dropped(pages);
 }
 
-/// One system call for all, where the kernel has it for this advice (Linux 6.13).
+/// Drops all runs by one system call, if the kernel supports it (Linux 6.13).
 bool private_pages::drop_at_once(std::span<const small_page_run> runs) const noexcept {
 #if defined(SYS_process_madvise)
     constexpr int self = -10001;  // PIDFD_SELF_THREAD_GROUP: this process, no descriptor needed

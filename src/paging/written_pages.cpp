@@ -13,7 +13,7 @@ namespace hf {
 
 namespace {
 
-// userfaultfd(2), and Documentation/admin-guide/mm/pagemap.rst.
+// See userfaultfd(2), and Documentation/admin-guide/mm/pagemap.rst.
 constexpr int user_mode_only = 1;
 constexpr u64 feature_wp_unpopulated = u64{1} << 13;
 constexpr u64 feature_wp_async = u64{1} << 15;
@@ -70,7 +70,7 @@ written_pages::~written_pages() {
     if (uffd_ >= 0) ::close(uffd_);
 }
 
-/// A trial: what a kernel accepts, and what it then does, are two things.
+/// Tests the mechanism on a page: a kernel may accept the calls and still not work as documented.
 bool written_pages::works() {
     void* p =
         ::mmap(nullptr, small_page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -132,7 +132,7 @@ bool written_pages::take(const std::byte* base, u64 first, u64 end,
 }
 
 std::optional<u64> written_pages::count(const std::byte* base, u64 first, u64 end, u64 most) const {
-    constexpr u64 at_once = 1 << 16;  // pages: it ends early where there are many
+    constexpr u64 at_once = 1 << 16;  // pages per call, so that counting stops early after `most`
     u64 n = 0;
     for (u64 at = first; at < end && n < most; at += at_once) {
         const bool told = scan(base, at, std::min(end, at + at_once), check_asynchronous,

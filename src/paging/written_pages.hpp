@@ -1,16 +1,17 @@
-// paging/written_pages.hpp: which pages were stored to since somebody last asked, by the kernel.
+// paging/written_pages.hpp: finds the pages that were stored to since the last query, with the
+// kernel's help.
 //
-// Purpose. userfaultfd in its asynchronous write-protecting mode marks a protected page as written
-//  at its first store, without a signal and without a thread that would have to answer (Linux 6.7).
-//  PAGEMAP_SCAN on /proc/self/pagemap names the marked pages and protects them anew, in one step.
-//  No privilege is needed: UFFD_USER_MODE_ONLY.
-// What counts. Private copies only. A page that is not there or comes from the page cache has what
-//  the file has: it is neither named nor protected, and becomes a copy, which counts as written, at
-//  its first store. So a region that was just mapped costs nothing, whatever its size. The mark of
-//  a copy survives swapping; that of a page that was given back (MADV_DONTNEED) does not need to.
-// Concurrency. take() by one thread at a time, and stores meanwhile are named now or by the next
-//  call. All else by anybody.
-// The interface is younger than the headers of many systems: written_pages.cpp declares it itself.
+// Purpose. userfaultfd in its asynchronous write-protect mode marks a protected page as written at
+// its first store, without a signal and without a handler thread (Linux 6.7). PAGEMAP_SCAN on
+// /proc/self/pagemap returns the marked pages and protects them again, in one step. No privilege is
+// needed: UFFD_USER_MODE_ONLY.
+// Coverage. Private copies only. A page that is not present, or comes from the page cache, equals
+// the file: it is neither returned nor protected, and becomes a copy, which counts as written, at
+// its first store. So a freshly mapped region costs nothing, whatever its size. The mark of a copy
+// survives swapping; a dropped page (MADV_DONTNEED) needs none.
+// Concurrency. take() by one thread at a time; concurrent stores are returned by this call or the
+// next. The rest by any thread.
+// The interface is newer than the headers of many systems, so written_pages.cpp declares it.
 #pragma once
 
 #include "paging/page_table.hpp"
@@ -23,19 +24,19 @@ namespace hf {
 
 class written_pages {
    public:
-    /// nullptr where the kernel has no such thing, or does not let us.
+    /// nullptr if the kernel does not support it, or denies it.
     [[nodiscard]] static std::unique_ptr<written_pages> start();
     written_pages(const written_pages&) = delete;
     written_pages& operator=(const written_pages&) = delete;
     ~written_pages();
 
-    /// From here on stores to this memory, which must be a mapping, are seen.
+    /// Starts watching stores to this memory, which must be a mapping.
     [[nodiscard]] bool watch(const std::byte* p, u64 bytes) noexcept;
-    /// Appends the pages [first, end) from `base` on that were stored to since they were last
-    /// taken. False: the kernel does not tell, and some may be lost.
+    /// Appends the pages [first, end) from `base` on that were stored to since the last call.
+    /// False: the kernel failed, and some pages may be missing.
     [[nodiscard]] bool take(const std::byte* base, u64 first, u64 end,
                             std::vector<small_page_run>& found);
-    /// How many take() would find; at least `most` where there are more.
+    /// The number of pages that take() would return; counting stops at `most`.
     [[nodiscard]] std::optional<u64> count(const std::byte* base, u64 first, u64 end,
                                            u64 most) const;
 

@@ -34,15 +34,15 @@ struct registry {
     std::vector<counter_block*> idle;
 };
 
-// Never destroyed: threads may still count while static objects go.
+// Never destroyed: threads may still count during the destruction of static objects.
 registry& the_registry() {
     static registry* const r = new registry;
     return *r;
 }
 
-// Hands the thread's block back when the thread ends. A thread_local destructor that runs after
-// this one and flushes gets a new block, which stays registered: nothing is lost, and a line of
-// memory is not reused.
+// Returns the thread's block when the thread ends. If a thread_local destructor that runs later
+// flushes, it gets a new block, which stays registered: no count is lost, at the cost of an
+// unused line of memory.
 struct block_owner {
     block_owner() = default;
     block_owner(const block_owner&) = delete;

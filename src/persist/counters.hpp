@@ -1,8 +1,8 @@
-// persist/counters.hpp: how much was written back, counted per thread.
+// persist/counters.hpp: counts flushes, fences and bytes, per thread.
 //
-// Each thread writes a block of its own with a relaxed load and a relaxed store (no locked
-// instruction); anybody may read the blocks, and gets values that are at most a moment old. Blocks
-// of ended threads are added to a common sum and reused, so totals never go down.
+// Each thread writes its own block with a relaxed load and a relaxed store (no locked
+// instruction). Any thread may read the blocks, and gets values that are at most a moment old.
+// Blocks of ended threads are added to a common sum and reused, so totals never decrease.
 #pragma once
 
 #include "base/bits.hpp"
@@ -15,14 +15,14 @@ struct persist_counters {
     u64 flushes = 0;  ///< cache lines written back
     u64 fences = 0;
     u64 flushed_bytes = 0;   ///< 64 for each line
-    u64 streamed_bytes = 0;  ///< written past the caches
+    u64 streamed_bytes = 0;  ///< by streaming stores, which bypass the caches
 
     friend bool operator==(const persist_counters&, const persist_counters&) = default;
 };
 
-/// Over all threads, ended ones too.
+/// The sum over all threads, including ended ones.
 [[nodiscard]] persist_counters total_persist_counters() noexcept;
-/// Of the calling thread, since it started.
+/// The counts of the calling thread since its start.
 [[nodiscard]] persist_counters thread_persist_counters() noexcept;
 
 namespace detail {

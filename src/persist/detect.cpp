@@ -35,8 +35,8 @@ constexpr std::array<named_type, 15> known_types{{{TMPFS_MAGIC, "tmpfs"},
                                                   {0x01021997UL, "9p"},
                                                   {0xFF534D42UL, "cifs"}}};
 
-// Those that allocate ahead, and whose sync reaches the device; overlayfs hands both on to one of
-// them.
+// File systems that can allocate ahead, and whose sync reaches the device; overlayfs passes both on
+// to one of them.
 constexpr std::array<unsigned long, 5> on_disks{
     EXT4_SUPER_MAGIC, XFS_SUPER_MAGIC, BTRFS_SUPER_MAGIC, F2FS_SUPER_MAGIC, OVERLAYFS_SUPER_MAGIC};
 

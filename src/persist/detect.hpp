@@ -1,4 +1,4 @@
-// persist/detect.hpp: which medium a file lies on.
+// persist/detect.hpp: detects the medium of a file.
 #pragma once
 
 #include <holdfast/options.hpp>
@@ -8,14 +8,13 @@
 
 namespace hf {
 
-/// dax when the file can be mapped with MAP_SYNC, shm on tmpfs, file on the file systems of disks;
-/// every other file system is refused (errc::medium) with its name. Needs a file descriptor of a
-/// regular file, open for reading at least; changes nothing. eadr is never found by itself, since a
-/// wrong guess would lose data: ask for it in region_options.
+/// dax if the file can be mapped with MAP_SYNC, shm on tmpfs, file on file systems of disks;
+/// any other file system is refused (errc::medium) with its name. Needs a file descriptor of a
+/// regular file, open for reading at least; changes nothing. eadr is never detected, since a
+/// wrong guess would lose data: request it in region_options.
 [[nodiscard]] result<medium_kind> detect_medium(int fd, const std::string& path);
 
-/// The type of the file system that holds fd: "ext4", "tmpfs", ...; "of type 0x..." when it is not
-/// in the table.
+/// The type of the file system of fd: "ext4", "tmpfs", ...; "of type 0x..." if it is unknown.
 [[nodiscard]] std::string file_system_name(int fd);
 
 }  // namespace hf

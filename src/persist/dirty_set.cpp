@@ -39,7 +39,7 @@ dirty_set::dirty_set(const std::byte* base, u64 max_bytes)
 
 dirty_set::~dirty_set() { ::munmap(bits_, (pages_ + words_for(pages_)) * sizeof(u64)); }
 
-/// How many lines the set has gained: none or one.
+/// Adds a line; returns the number of lines by which the set has grown: 0 or 1.
 u64 dirty_set::add(u64 line) noexcept {
     const u64 page = line / word_bits;
     u64& word = bits_[page];
@@ -68,7 +68,7 @@ void dirty_set::note(const void* p, std::size_t n) {
 }
 
 void dirty_set::collect(std::span<const u64> line_numbers) {
-    // The bits lie anywhere: without asking ahead, each would cost a whole miss.
+    // The bits are scattered: without prefetching, each would cost a full cache miss.
     constexpr std::size_t ahead = 16;
     const std::lock_guard lock(mutex_);
     u64 added = 0;
@@ -86,7 +86,7 @@ void dirty_set::note_lines(std::span<const u64> line_numbers) {
     slow_down();
 }
 
-// The further over the limit, the longer.
+// The sleep grows with the excess over the limit.
 void dirty_set::slow_down() const {
     const u64 limit = limit_.load(std::memory_order_relaxed);
     const u64 excess = size() / std::max<u64>(limit, 1);

@@ -24,7 +24,7 @@ struct instant {
     u64 cycles;
 };
 
-// Both clocks at the same time: read again when something came in between.
+// Reads both clocks at the same time; retries if the two reads were too far apart.
 instant read_clocks() noexcept {
     constexpr u64 close_enough = 10'000;
     instant best{};
@@ -41,7 +41,7 @@ instant read_clocks() noexcept {
     return best;
 }
 
-// Time-stamp-counter cycles in 1,024 ns; 0 where the counter does not run at a constant rate.
+// Time-stamp-counter cycles in 1,024 ns; 0 if the counter has no constant rate.
 u64 cycles_per_1024_ns() noexcept {
     static const u64 measured = []() -> u64 {
         if (!cpuid_bit(0x80000007U, edx, 8)) return 0;
@@ -116,8 +116,8 @@ medium::medium(medium_kind kind, flush_instruction instruction, u32 fence_latenc
 }
 
 void medium::wait() const noexcept {
-    // The counter is read as soon as it can be, while sfence still waits for its lines: the played
-    // latency would pass within the real one. A locked instruction waits for both.
+    // rdtsc may execute while sfence still waits for its lines, so that the emulated latency would
+    // overlap with the real one. A locked instruction waits for both.
     asm volatile("lock; orl $0, (%%rsp)" ::: "memory", "cc");
     if (fence_cycles_ != 0) {
         const u64 start = __rdtsc();

@@ -1,29 +1,29 @@
 // persist/medium.hpp: from a store to durable.
 //
-// Purpose. The only place that emits a cache-line write-back, a fence or a non-temporal store. What
-//  these cost and mean is the medium's business:
+// Purpose. The only place that emits a cache-line write-back, a fence or a non-temporal store.
+//  Their cost and meaning depend on the medium:
 //
 //   kind  instruction  flush(line)          fence()              survives
 //   dax   clwb ...     write the line back  sfence (+ latency)   power loss
 //   eadr  none         nothing              sfence (+ latency)   power loss (caches included)
-//   eadr  clwb ...     write the line back  sfence (+ latency)   the same, and costs more
+//   eadr  clwb ...     write the line back  sfence (+ latency)   as above, at a higher cost
 //   shm   none         nothing              compiler barrier     the process, not the power
-//   shm   clwb ...     write the line back  sfence (+ latency)   the process; plays NVM's part
+//   shm   clwb ...     write the line back  sfence (+ latency)   the process; emulates NVM
 //   file  none         into the dirty set   compiler barrier     power loss, once journalled
 //
 // Invariants.
-//  I1 After persist(p, n), every byte of [p, p+n) as it was at the call survives what the medium
-//     promises to survive. On `file` nothing survives by itself: the next checkpoint contains it
-//     (dirty_set.hpp, journal/), and what a persist() promises holds once that one is durable.
+//  I1 After persist(p, n), every byte of [p, p+n) as it was at the call survives the crashes that
+//     the medium survives. On `file` nothing survives by itself: the next checkpoint contains it
+//     (dirty_set.hpp, journal/), and it is durable when that checkpoint is.
 //  I2 A flush alone promises nothing before the next fence of the SAME thread.
 //  I3 Two stores to one line reach the medium in program order (PCSO), flushed or not, provided
 //     that the compiler keeps the order: use std::atomic release stores (ordered.hpp). A store of
 //     more than 8 bytes may be torn.
-//  I4 Nothing is counted that was not executed: without an instruction, flushes are neither made
+//  I4 Only executed instructions are counted: without an instruction, flushes are neither made
 //     nor counted.
 // Concurrency. A value type without state of its own; counters are per thread (counters.hpp).
 // Emulated latency. fence() spins for fence_latency_ns after the sfence, as if it waited for the
-//  medium's write. A medium with latency always fences really, even on shm without flushes.
+//  medium's write. A medium with latency always fences, even shm without flushes.
 // Literature. Paper 000 section 2 (PCSO); Coburn et al., "NV-Heaps", ASPLOS 2011, section 4.1
 //  (latency presets); Intel SDM vol. 2 on CLWB, CLFLUSHOPT and SFENCE.
 #pragma once
@@ -51,15 +51,15 @@ enum class flush_instruction : u8 { none, clflush, clflushopt, clwb };
 
 [[nodiscard]] std::string_view to_string(flush_instruction i) noexcept;
 
-/// The gentlest instruction that this processor has, by cpuid: clwb (keeps the line cached),
+/// The cheapest instruction of this processor, by cpuid: clwb (keeps the line cached),
 /// clflushopt, clflush.
 [[nodiscard]] flush_instruction best_flush_instruction() noexcept;
-/// Whether this processor has it. Executing one that it lacks is an illegal instruction.
+/// True if this processor has it. Executing a missing one is an illegal instruction.
 [[nodiscard]] bool has_flush_instruction(flush_instruction i) noexcept;
 
-/// Nanoseconds to add after a fence so that DRAM behaves as "dram" (0), "pcm" (180) or "sttm" (60):
+/// Nanoseconds to add after a fence to emulate "dram" (0), "pcm" (180) or "sttm" (60):
 /// the write times of NV-Heaps, section 4.1 (215 ns PCM, 95 ns STTM), less its 35 ns of DRAM, which
-/// the machine has already paid.
+/// the machine takes anyway.
 [[nodiscard]] std::optional<u32> latency_preset(std::string_view name) noexcept;
 
 class medium {
@@ -67,7 +67,8 @@ class medium {
     /// shm without flushes.
     medium() noexcept = default;
     medium(medium_kind kind, flush_instruction instruction, u32 fence_latency_ns) noexcept;
-    /// The medium `file`: what is flushed goes into `dirty`, which outlives this and its copies.
+    /// The medium `file`: flushed lines are added to `dirty`, which must outlive all copies of
+    /// this.
     explicit medium(dirty_set& dirty) noexcept : kind_(medium_kind::file), dirty_(&dirty) {}
 
     /// Writes back every line that [p, p+n) touches. n = 0 touches none.
@@ -98,14 +99,14 @@ class medium {
         });
     }
 
-    /// Writes back the lines that begin at these addresses; as above.
+    /// Writes back the lines that begin at these addresses; counts once, as above.
     void flush_lines(const u64* addresses, std::size_t n) const noexcept {
         const auto at = [addresses](u64 i) { return reinterpret_cast<const char*>(addresses[i]); };
         if (instruction_ != flush_instruction::none) return each_line(n, at);
         for (std::size_t i = 0; i < n; ++i) note(at(i), line_size);
     }
 
-    /// Everything that this thread flushed or streamed before is durable when this returns.
+    /// When this returns, everything that this thread flushed or streamed before is durable.
     HF_TRACED_AT_CALLER void fence() const noexcept {
         if (!fences_) {
             asm volatile("" ::: "memory");
@@ -118,9 +119,9 @@ class medium {
         }
     }
 
-    /// What this thread flushed or streamed before is durable before anything that it stores
-    /// afterwards. That is free on eADR: a store is as good as durable, and x86 keeps stores in
-    /// their order. But not those past the caches, which there are where lines are flushed.
+    /// Everything that this thread flushed or streamed before becomes durable before its later
+    /// stores. Free on eADR without flushes: a store is durable when executed, and x86 keeps the
+    /// order of stores. Streaming stores are not ordered like that; they only occur with flushes.
     HF_TRACED_AT_CALLER void order() const noexcept {
         if (kind_ == medium_kind::eadr && instruction_ == flush_instruction::none) {
             asm volatile("" ::: "memory");
@@ -134,18 +135,18 @@ class medium {
         fence();
     }
 
-    /// Copies past the caches where that is possible (whole, aligned words); the rest is copied and
-    /// flushed. The caller fences. No byte of it may be taken for durable before.
+    /// Copies with streaming stores where possible (whole, aligned words); the rest is copied and
+    /// flushed. The caller must fence; before that no byte of it is guaranteed to be durable.
     void stream(void* dst, const void* src, std::size_t n) const noexcept;
 
-    /// Whether flush() does anything.
+    /// True if flush() has an effect.
     [[nodiscard]] bool flushes() const noexcept {
         return instruction_ != flush_instruction::none || dirty_ != nullptr;
     }
-    /// Whether memory as it was at the last boundary comes back after a crash, so that there is
-    /// nothing to undo: epochs reach the medium whole or not at all.
+    /// True if a crash restores memory as of a boundary, so that nothing has to be undone: epochs
+    /// reach the medium completely or not at all.
     [[nodiscard]] bool is_atomic() const noexcept { return dirty_ != nullptr; }
-    /// Whether fence() does anything.
+    /// True if fence() has an effect.
     [[nodiscard]] bool fences() const noexcept { return fences_; }
     [[nodiscard]] medium_kind kind() const noexcept { return kind_; }
     [[nodiscard]] flush_instruction instruction() const noexcept { return instruction_; }
@@ -156,8 +157,8 @@ class medium {
         if (dirty_ != nullptr) dirty_->note(p, n);
     }
 
-    // The barrier in front keeps the caller's stores before the write-backs; none is needed between
-    // these.
+    // The barrier at the begin keeps the caller's stores before the write-backs; none is needed
+    // between these.
     template <class AddressOf>
     void each_line(u64 n, AddressOf address_of) const noexcept {
         asm volatile("" ::: "memory");

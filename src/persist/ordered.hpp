@@ -1,4 +1,4 @@
-// persist/ordered.hpp: stores whose order inside a line matters.
+// persist/ordered.hpp: stores whose order within a line matters.
 //
 // A compiler may reorder and merge plain stores, which breaks PCSO (medium.hpp, I3). A release
 // store is free on x86 and is neither reordered with an earlier store nor merged with a neighbour

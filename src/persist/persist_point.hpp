@@ -1,14 +1,14 @@
-// persist/persist_point.hpp: persist order that can be executed.
+// persist/persist_point.hpp: executable persist order.
 //
-// HF_PERSIST_POINT("room P3: what is durable before what") stands where one thing has become
-// durable and the next has not been touched. It vanishes unless HF_PERSIST_POINTS is defined; then
-// it calls the hook, with which a test stops the process there, as a crash would.
+// HF_PERSIST_POINT("room P3: what is durable before what") marks the moment when one thing has
+// become durable and the next is not begun. It compiles to nothing unless HF_PERSIST_POINTS is
+// defined; then it calls the hook, by which a test stops the process there, as a crash would.
 // docs/persist_order.md lists all points.
 #pragma once
 
 namespace hf {
 
-/// The crash lab leaves by an exception at a persist point; nobody else does.
+/// True if a persist point may exit by an exception. Only the crash lab does that.
 #ifdef HF_TRACE
 inline constexpr bool crashes_throw = true;
 #else
@@ -17,7 +17,7 @@ inline constexpr bool crashes_throw = false;
 
 using persist_point_hook = void (*)(const char* name);
 
-/// nullptr: no hook. Returns the old one. Any thread may call the hook at any time.
+/// Sets the hook and returns the old one; nullptr: none. Any thread may call the hook at any time.
 persist_point_hook set_persist_point_hook(persist_point_hook hook) noexcept;
 
 namespace detail {

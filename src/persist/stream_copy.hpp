@@ -1,9 +1,9 @@
-// persist/stream_copy.hpp: copies that stay out of the caches.
+// persist/stream_copy.hpp: copies that bypass the caches.
 //
-// Purpose. What is copied for another thread to hand to the disk would only drive out of the caches
-//  what the program works with; and a line that is stored to as a whole need not be read first.
-// Order. Such stores are ordered by nothing but a fence: stream_fence() belongs before the store by
-//  which another thread learns of the copy. What has to be durable goes through medium::stream().
+// Purpose. Data copied only for another thread to write to the disk would evict the program's
+//  working set from the caches; and a line that is overwritten completely need not be read first.
+// Order. Only a fence orders such stores: call stream_fence() before the store that
+//  publishes the copy to another thread. Data that must be durable uses medium::stream().
 #pragma once
 
 #include "base/bits.hpp"
@@ -14,7 +14,7 @@
 
 namespace hf {
 
-/// `n` bytes, a multiple of 16, to where `to` is aligned to 16.
+/// Copies `n` bytes, a multiple of 16; `to` must be aligned to 16.
 inline void stream_copy(std::byte* to, const std::byte* from, std::size_t n) noexcept {
     for (std::size_t i = 0; i < n; i += sizeof(__m128i)) {
         __m128i word;
@@ -23,7 +23,7 @@ inline void stream_copy(std::byte* to, const std::byte* from, std::size_t n) noe
     }
 }
 
-/// What was streamed before is seen by whoever sees what is stored behind it.
+/// A thread that sees a store made after this also sees the data streamed before it.
 inline void stream_fence() noexcept { _mm_sfence(); }
 
 }  // namespace hf

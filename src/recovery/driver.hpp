@@ -1,14 +1,14 @@
-// recovery/driver.hpp: the one order in which a region is brought back.
+// recovery/driver.hpp: runs the recovery steps of a region in one fixed order.
 //
-// Purpose. Rooms add their steps from the ground up, each in a phase, and run() executes them in
-// the order in which they were added. Phases never go backwards: a step of an earlier phase than
-// the one before it is a programmer's error, told when it is added and not when a crash needs it.
+// Purpose. Rooms add their steps bottom-up, each in a phase, and run() executes them in
+// the order in which they were added. Phases never go backwards: adding a step of an earlier phase
+// than the previous one is a programmer's error, which add() detects, and not a crash later.
 //
 //     header -> journal -> upgrade -> format -> logs -> allocator -> discipline
 //            -> verification -> service
 //
-// Recovery. Each step must stand being cut short by a crash and run again from its start; a step
-//  that fails ends the recovery, and its error says in which step that was.
+// Recovery. A crash may interrupt each step, which is then run again from its start. If a step
+//  fails, recovery ends, and the error names the step.
 #pragma once
 
 #include <holdfast/result.hpp>
@@ -22,15 +22,15 @@
 namespace hf {
 
 enum class recovery_phase : u8 {
-    header,        ///< the superblock pair, the directories, the epoch record are read and judged
-    journal,       ///< the base is brought up to date (medium `file`)
-    upgrade,       ///< rooms' bytes of older formats become those of today
-    format,        ///< what a region just made needs before it can be used
-    logs,          ///< undo and redo logs of the discipline are applied
-    allocator,     ///< the heap knows what is free
-    discipline,    ///< roots are found, the session begins, structures are opened
-    verification,  ///< what must be looked through before anybody else comes
-    service,       ///< threads of our own start; operations may come
+    header,        ///< read and validate the superblock pair, the directories, the epoch record
+    journal,       ///< bring the base up to date (medium `file`)
+    upgrade,       ///< convert rooms' bytes of older formats
+    format,        ///< prepare a new region for its first use
+    logs,          ///< apply undo and redo logs of the discipline
+    allocator,     ///< determine the heap's free space
+    discipline,    ///< find roots, begin the session, open structures
+    verification,  ///< complete checks that must precede all operations
+    service,       ///< start background threads; operations may begin
 };
 [[nodiscard]] const char* to_string(recovery_phase phase) noexcept;
 
@@ -41,11 +41,11 @@ struct step_time {
 
 class recovery_driver {
    public:
-    /// Aborts when a step of a later phase was added before.
+    /// Aborts the process if a step of a later phase was added before.
     void add(recovery_phase phase, std::string name, std::function<result<void>()> step);
-    /// At most once.
+    /// Call at most once.
     [[nodiscard]] result<void> run();
-    /// The steps that ran, the one that failed included.
+    /// The executed steps, including a failed one.
     [[nodiscard]] std::vector<step_time> report() const { return times_; }
     [[nodiscard]] u64 total_ns() const noexcept;
 

@@ -35,8 +35,7 @@ journalled_file::journalled_file(const backing_place& place, const journal_optio
 
 journalled_file::~journalled_file() { redo_.reset(); }
 
-// -------------------------------------------------------------------------------------- the
-// opening
+// ------------------------------------------------------------------------------------ opening
 
 result<void> journalled_file::overlay_header(layout::header& header) {
     auto found = detail::pending_redo::find(path_, header, writable_);
@@ -75,12 +74,11 @@ result<void> journalled_file::superblocks_are_durable() {
     HF_PERSIST_POINT(
         "journal K4: superblock durable that needs no journal, before the old one goes");
     auto removed = detail::remove_stale(detail::journal_path(path_));
-    journal_ = {};  // its gate is shut until here (X1)
+    journal_ = {};  // its gate was shut until here (X1)
     return removed;
 }
 
-// -------------------------------------------------------------------------------------- the
-// session
+// ------------------------------------------------------------------------------------ session
 
 result<void> journalled_file::start_journal(const layout::superblock& super, u64 base_epoch) {
     HF_CHECK(is_in_use() && redo_ == nullptr, "a journal is started once, on the medium file");
@@ -95,14 +93,14 @@ result<void> journalled_file::start_journal(const layout::superblock& super, u64
     journal::identity who;
     std::memcpy(who.region.data(), super.uuid, sizeof super.uuid);
     who.generation = super.generation;
-    // What is merged at once takes memory for the lines' numbers: up to a ninth of the journal.
+    // A merge needs memory for the lines' numbers: up to a ninth of the journal.
     shape_.most_bytes = std::min(shape_.most_bytes, copies_->budget());
     auto started = journal::redo_journal::start(
         std::make_unique<journal::posix_file>(journal_.get(), path.string()),
         std::make_unique<journal::posix_file>(file_.get(), name_), who, base_epoch, shape_,
         journal::copy_gate(journal_.get()));
     if (!started) return tl::unexpected(started.error());
-    // Shut since the old records were applied (X1); nothing is there to be applied yet.
+    // Shut since the old records were applied (X1); there is nothing to apply yet.
     journal::copy_gate(journal_.get()).release();
     if (is_new) {
         if (auto ok = detail::publish(journal_, path); !ok) return ok;
@@ -115,8 +113,8 @@ result<void> journalled_file::start_journal(const layout::superblock& super, u64
     return {};
 }
 
-// What is captured is memory, too. And each dirty line may be the only one of its page, which is a
-// copy for it.
+// Captured lines are memory, too. And each dirty line may be the only one of its page, which then
+// needs a private copy for it.
 void journalled_file::set_dirty_limit() noexcept {
     const u64 budget = copies_->budget();
     u64 lines = std::min(redo_->comfortable_lines(), budget / line_size / 16);
@@ -132,17 +130,16 @@ result<void> journalled_file::retire_journal() {
     if (auto ok = redo_->apply_all(); !ok) return ok;
     redo_.reset();
     HF_PERSIST_POINT("journal K3: base complete and clean before the journal goes");
-    // A copy under way is the copy of this journal's region: the next one must not begin yet (X1).
+    // A copy in progress is the copy of this journal's region: the next one must wait (X1).
     if (auto ok = journal::copy_gate(journal_.get()).shut(); !ok) return ok;
     auto removed = detail::remove_stale(detail::journal_path(path_));
     journal_ = {};
     return removed;
 }
 
-// -------------------------------------------------------------------------------------------
-// growth
+// ------------------------------------------------------------------------------------- growth
 
-// Which of its pages were stored to is found for mappings of the file only.
+// Written pages can be detected only in mappings of the file.
 bool journalled_file::map_growth(u64 from, u64 to) noexcept {
     return copies_ && !tracker_ && copies_->map_growth(from, to);
 }

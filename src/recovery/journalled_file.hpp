@@ -1,20 +1,21 @@
-// recovery/journalled_file.hpp: what stands between a region and its file on the medium `file`.
+// recovery/journalled_file.hpp: the backing of a region on the medium `file`.
 //
-// Purpose. Memory is a private mapping. What is stored there reaches the disk by checkpoints: the
-//  dirty lines of an epoch are captured (dirty(), and tracker() where nobody names lines), become
-//  durable as a record of the journal (redo()), and go to the file, the base, some time later; then
-//  their pages can be given back (copies()). Closed in order the region is its file alone.
-//  On every medium it takes over what an earlier session on this one has left: see redo.hpp. So it
+// Purpose. Memory is a private mapping. Stores reach the disk by checkpoints: the
+//  dirty lines of an epoch are captured (dirty(), or tracker() for unannotated memory), become
+//  durable as a record of the journal (redo()), and are applied to the file, the base, later; then
+//  their pages can be dropped (copies()). After an orderly close the region is its file alone.
+//  On every medium it recovers the files of an earlier session on this one: see redo.hpp. So it
 //  is the backing of all regions that programs open (opening.hpp).
 //
 // Persist order. K0, K1: redo.hpp.
 //  K2 a journal's header is durable before the journal has its name, and the name before the first
 //     record;
-//  K3 (closing) the base is complete and marked clean, durably so, before the journal's name goes;
-//  K4 (opening on another medium) the superblocks say so, durably, before the old journal goes.
-// Concurrency. start and retire_journal by who opens and closes the region; the rest by anybody, as
-//  far as its parts allow.
-// Full disk. The journal refuses (journal/redo_journal.hpp); the region stays as it is.
+//  K3 (closing) the base is complete and marked clean, durably, before the journal is unlinked;
+//  K4 (opening on another medium) the superblocks name it, durably, before the old journal is
+//     unlinked.
+// Concurrency. start_journal and retire_journal are called by the thread that opens and closes the
+//  region; the other functions by any thread, as far as their parts allow.
+// Full disk. The journal refuses (journal/redo_journal.hpp); the region is unchanged.
 #pragma once
 
 #include "journal/redo_journal.hpp"
@@ -31,35 +32,35 @@
 namespace hf {
 
 struct journal_options {
-    journal::geometry shape;  ///< tests want small ones
-    /// Changed lines are found without being named, in this way or the next best
-    /// (page_tracker.hpp). nullopt: who stores names them.
+    journal::geometry shape;  ///< tests use small ones
+    /// Find changed lines by this method or the next best one (page_tracker.hpp). nullopt: every
+    /// store is followed by a flush() of its line.
     std::optional<page_tracker::way> track;
 };
 
 class journalled_file final : public backing {
    public:
     journalled_file(const backing_place& place, const journal_options& options);
-    /// The journal's threads end first.
+    /// Ends the journal's threads first.
     ~journalled_file() override;
 
-    /// Whether this session writes to the medium `file`: dirty() and copies() are there.
+    /// True if this session writes to the medium `file`: dirty() and copies() exist.
     [[nodiscard]] bool is_in_use() const noexcept { return dirty_ != nullptr; }
-    /// From here on checkpoints are possible: the journal is there, and the base file is marked as
-    /// one that needs it as soon as the first of them is applied. `base_epoch`: what the file has.
+    /// Makes checkpoints possible: the journal exists, and the base file is marked as needing it
+    /// as soon as the first record is applied. `base_epoch`: the epoch that the file contains.
     [[nodiscard]] result<void> start_journal(const layout::superblock& super, u64 base_epoch);
-    /// Everything that was submitted is in the base file, durably so; the journal is removed.
+    /// Applies everything submitted to the base file, durably, and removes the journal.
     [[nodiscard]] result<void> retire_journal();
 
     /// nullptr before start_journal().
     [[nodiscard]] journal::redo_journal* redo() const noexcept { return redo_.get(); }
     /// The lines that the next checkpoint must contain.
     [[nodiscard]] dirty_set* dirty() const noexcept { return dirty_.get(); }
-    /// Pages that are the process's own.
+    /// Pages that are private to the process.
     [[nodiscard]] private_pages* copies() const noexcept { return copies_.get(); }
-    /// nullptr: who stores names the lines.
+    /// nullptr: stores are followed by flush() calls.
     [[nodiscard]] page_tracker* tracker() const noexcept { return tracker_.get(); }
-    /// Epochs that this opening took from a journal; the base may have had some of them.
+    /// Number of epochs replayed from a journal at the open; the base may have had some of them.
     [[nodiscard]] u64 recovered_records() const noexcept { return recovered_records_; }
 
     [[nodiscard]] result<void> overlay_header(layout::header& header) override;
@@ -75,8 +76,8 @@ class journalled_file final : public backing {
     [[nodiscard]] result<void> sync() override;
     [[nodiscard]] result<void> superblocks_are_durable() override;
 
-    /// How large an epoch may be: follows the journal, the region and the memory. Told at each
-    /// boundary, as all three change.
+    /// Sets the limit on an epoch's dirty lines from the sizes of journal, region and memory.
+    /// Called at each boundary, since all three change.
     void set_dirty_limit() noexcept;
 
    private:
@@ -89,7 +90,7 @@ class journalled_file final : public backing {
     bool writable_;
     medium medium_;
     journal::geometry shape_;
-    std::atomic<u64> region_bytes_{0};  ///< mapped
+    std::atomic<u64> region_bytes_{0};  ///< mapped bytes
     std::optional<detail::pending_redo> found_;
     u64 recovered_records_ = 0;
     detail::file_handle journal_;

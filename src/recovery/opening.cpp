@@ -3,7 +3,7 @@
 namespace hf {
 namespace {
 
-/// Who makes a region and its journal at the same time as we look is not in our way.
+/// Ignores the race with another process that creates a region and its journal at this moment.
 result<void> check_place(const std::filesystem::path& path, open_mode mode) {
     const bool may_create = mode == open_mode::open_or_create || mode == open_mode::create_new;
     if (!may_create) return {};

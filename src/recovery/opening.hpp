@@ -1,13 +1,13 @@
-// recovery/opening.hpp: how every program opens a region.
+// recovery/opening.hpp: the function by which every program opens a region.
 //
-// Purpose. The one way from a path to mapped memory that has all that the file and its journal
-//  hold, whatever the medium, in the formats of this program: for the map, snapshots, checks,
-//  tools, measurements and examples. The first three phases of driver.hpp; what the disciplines
-//  have to recover comes after it.
-// Recovery. K0 to K4 of redo.hpp and journalled_file.hpp: an opening that is cut short has changed
-//  nothing, or has made a part of what the journal says durable, and can be run again.
-// Bad input. A journal without its region is an error before a region is made at its place: it may
-//  be all that is left of somebody's data. The rest: region/region.hpp and redo.hpp.
+// Purpose. Maps a region with the contents of its file and its journal,
+//  on any medium, in the formats of this program: for the map, snapshots, checks,
+//  tools, benchmarks and examples. It runs the first three phases of driver.hpp; recovery by the
+//  disciplines follows.
+// Recovery. K0 to K4 of redo.hpp and journalled_file.hpp: an interrupted open has changed
+//  nothing, or has made a part of the journal durable in the base, and can be repeated.
+// Bad input. A journal without its region is an error if a region would be created: it may
+//  be all that is left of a user's data. Other errors: region/region.hpp and redo.hpp.
 #pragma once
 
 #include "recovery/journalled_file.hpp"
@@ -23,18 +23,18 @@ struct opening_options {
     region_options file = {};
     journal_options journal = {};
     region::medium_check accept = {};  ///< {}: any medium
-    /// What the opener's rooms write, and read; {}: it reads no room's bytes.
+    /// The rooms whose bytes the opener writes and reads; {}: it reads no room's bytes.
     std::span<const layout::room_format> rooms = {};
-    /// From older formats to these.
+    /// Steps from older formats to these.
     std::span<const upgrade_step> upgrades = {};
 };
 
 struct opened_region {
     std::unique_ptr<region> file;
-    /// What the region lies behind on the medium `file`, and belongs to it; nullptr on other media,
+    /// The backing on the medium `file`, owned by the region; nullptr on other media,
     /// for inspection, and in anonymous memory.
     journalled_file* journal = nullptr;
-    /// Epochs that this opening took from a journal; the file may have had some of them.
+    /// Number of epochs replayed from a journal; the file may have had some of them.
     u64 recovered_records = 0;
 };
 

@@ -15,8 +15,8 @@ namespace {
 
 constexpr const char* redoing = "open the region";
 
-/// The parts of a base header that are in one sector each, and so are whole even where a crash tore
-/// the superblocks while they were applied: UUID and generation.
+/// UUID and generation: the parts of a base header that are within one sector each, and so are
+/// valid even if a crash tore the superblocks while records were applied.
 struct base_identity {
     journal::uuid region{};
     u64 generation = 0;
@@ -31,8 +31,8 @@ std::array<base_identity, 2> identities_of(const layout::header& h) {
     return both;
 }
 
-/// Whether it is what an earlier session left: the region was opened since, which took from it what
-/// there was to take. Where a directory is not synced, a power cut may bring such a one back.
+/// True if the journal belongs to an earlier session: a later open has already recovered its
+/// contents. Without a sync of the directory, a power cut may bring such a file back.
 bool is_of_earlier_session(const journal::history& found, const layout::header& h) {
     const auto both = identities_of(h);
     return std::all_of(both.begin(), both.end(), [&](const base_identity& b) {
@@ -40,7 +40,7 @@ bool is_of_earlier_session(const journal::history& found, const layout::header& 
     });
 }
 
-/// Whether a journal's history goes on from where the base is, and not from before or behind.
+/// Checks that the journal's history continues exactly from the base's state.
 result<void> check_match(const journal::history& found, const layout::header& h,
                          const std::string& name) {
     const auto wrong = [&name](std::string why, std::string next) {
@@ -58,7 +58,7 @@ result<void> check_match(const journal::history& found, const layout::header& h,
         return is_ours(b) && (b.generation == said.who.generation ||
                               (b.generation + 1 == said.who.generation && from_start));
     };
-    // A record that a crash tore says nothing: then it counts as one that fits.
+    // An epoch record torn by a crash tells nothing: it counts as one that fits.
     const u64 epoch = layout::epoch_record_load(h.epoch).value_or(said.base_epoch + 1);
     if (epoch > std::max(found.last_epoch, said.base_epoch) + 1) {
         return wrong("it is older than the region: the region was used since",
@@ -72,7 +72,7 @@ result<void> check_match(const journal::history& found, const layout::header& h,
     return {};
 }
 
-/// A sink that copies into memory what fits there.
+/// A sink that copies lines into memory, as far as they fit.
 journal::line_sink copy_into(std::span<std::byte> memory) {
     return [memory](u64 offset, std::span<const std::byte> bytes) -> result<void> {
         const auto rest = memory.subspan(std::min<u64>(offset, memory.size()));
@@ -134,7 +134,7 @@ result<void> pending_redo::merge_into(journal::block_file& copy) const {
 
 journal::header_facts pending_redo::emptied() const {
     journal::header_facts header = history_.header;
-    header.segments = 0;  // it may stand in a file that holds nothing else
+    header.segments = 0;  // the file may contain nothing else
     if (history_.chunks.empty()) return header;
     header.oldest = history_.chunks.back().next();
     header.base_epoch = history_.last_epoch;
@@ -163,7 +163,7 @@ result<void> check_journal(const layout::superblock& super, u64 bytes,
                            const std::optional<pending_redo>& redo, const std::string& name) {
     if (redo && redo->needed_bytes() > bytes) {
         return failure({errc::corrupt, redoing, journal_path(name).string(),
-                        "it holds lines behind the end of the region",
+                        "it has lines past the end of the region",
                         "restore the region and its journal from a backup"});
     }
     if (redo || super.medium != medium_kind::file || super.clean != 0) return {};

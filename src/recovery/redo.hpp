@@ -1,17 +1,17 @@
-// recovery/redo.hpp: the journal beside a region, and whether it belongs to it.
+// recovery/redo.hpp: finds and applies the journal beside a region, and checks that it fits.
 //
 // Purpose. A region on the medium `file` is two files while it is open: FILE, the base, and
-//  FILE.journal, the records of the epochs that the base does not have yet (journal/). Closed in
-//  order it is FILE alone. What a crash left is put together here, before anything else looks at
-//  the region.
+//  FILE.journal, the records of the epochs that the base does not have yet (journal/). After an
+//  orderly close it is FILE alone. After a crash this code combines both, before any other code
+//  reads the region.
 //
 // Persist order.
-//  K0 (opening) the records that were found are durable before a line of them goes to the base;
-//  K1 (opening) the base has all that the old journal says, durably so, before that is reset;
+//  K0 (opening) the records found are durable before a line of them goes to the base;
+//  K1 (opening) the base has the whole content of the old journal, durably, before that is reset;
 //  K2 to K4: journalled_file.hpp.
 //
-// Bad input. A journal of another region, one that is older than the base or newer than what it was
-//  written for, and a base that needs a journal where there is none: each is an error, and nothing
+// Bad input. A journal of another region, one that is older than the base or belongs to a newer
+//  base, and a missing journal: each is an error, and nothing
 //  is changed.
 #pragma once
 
@@ -28,30 +28,30 @@ namespace hf::detail {
 
 [[nodiscard]] std::filesystem::path journal_path(const std::filesystem::path& region);
 
-/// What a journal says that the base may lack.
+/// The content of a journal that the base may lack.
 class pending_redo {
    public:
-    /// Looks for a journal beside the region whose header, as it is in the base, is given; overlays
-    /// that with what the journal says. nullopt: there is no journal, or an earlier session's.
+    /// Searches for a journal of the region with this base header, and updates the header from the
+    /// journal. nullopt: there is no journal, or an earlier session's.
     [[nodiscard]] static result<std::optional<pending_redo>> find(
         const std::filesystem::path& region, layout::header& header, bool writable);
 
-    /// The same with a journal that another process goes on writing, whose gate the caller holds.
+    /// As find(), for a journal that another process is writing; the caller holds its gate.
     [[nodiscard]] static result<std::optional<pending_redo>> follow(
         file_handle file, const std::filesystem::path& region, layout::header& header);
 
-    /// Writes everything to the base and syncs that (K1). Shuts the journal's gate and leaves it
-    /// so: no copy may begin before the journal is started anew, or gone.
+    /// Writes everything to the base and syncs it (K1). Shuts the journal's gate and leaves it
+    /// shut: no copy may begin before the journal is restarted or unlinked.
     [[nodiscard]] result<void> apply_to(const file_handle& base, const std::string& name);
     /// Writes everything to a copy of the base, without a sync.
     [[nodiscard]] result<void> merge_into(journal::block_file& copy) const;
-    /// Whole epochs that the base may lack.
+    /// Number of complete epochs that the base may lack.
     [[nodiscard]] u64 records() const noexcept;
-    /// Up to where a region reaches that has all the lines.
+    /// Size of a region that contains all the lines.
     [[nodiscard]] u64 needed_bytes() const noexcept;
     /// The header of a journal without records for a base that has everything.
     [[nodiscard]] journal::header_facts emptied() const;
-    /// The same for a private copy of the region.
+    /// Writes everything to a private copy of the region.
     [[nodiscard]] result<void> overlay(std::span<std::byte> copy) const;
     [[nodiscard]] file_handle take_file() noexcept { return std::move(file_); }
 
@@ -68,13 +68,13 @@ class pending_redo {
     journal::history history_;
 };
 
-/// errc::corrupt when a region with this superblock cannot do without the journal that is missing,
-/// or when the journal holds lines of a region with more bytes.
+/// errc::corrupt if a region with this superblock needs a journal and there is none,
+/// or if the journal has lines past the end of the region.
 [[nodiscard]] result<void> check_journal(const layout::superblock& super, u64 bytes,
                                          const std::optional<pending_redo>& redo,
                                          const std::string& name);
-/// Before a region is made: errc::usage when a journal lies at its place, which may be all that is
-/// left of somebody's data. `what` is being done.
+/// For the creation of a region: errc::usage if there is a journal with its name, which may be all
+/// that is left of a user's data. `what` is the action, for the error.
 [[nodiscard]] result<void> check_no_journal(const std::filesystem::path& region, std::string what);
 
 }  // namespace hf::detail

@@ -20,7 +20,7 @@ std::string of_room(std::string_view name, u32 version) {
     return "version " + std::to_string(version) + " of " + std::string(name);
 }
 
-/// The longest step that leads from this version towards `to`; nullptr: none does.
+/// The longest step from this version towards `to`; nullptr: none.
 const upgrade_step* next_step(std::span<const upgrade_step> steps, std::string_view room, u32 from,
                               u32 to) {
     const upgrade_step* best = nullptr;
@@ -66,7 +66,7 @@ result<void> check_known(const region& r, std::span<const room_format> known) {
     return {};
 }
 
-/// A room that has nothing in the region needs nothing, unless a step lays its first bytes.
+/// A room without bytes in the region needs no upgrade, unless a step creates its first bytes.
 bool needs_upgrade(const region& r, const room_format& ours, std::span<const upgrade_step> steps) {
     const u32 there = layout::version_of(r.super(), layout::name_of(ours));
     if (there == ours.version) return false;

@@ -1,14 +1,14 @@
-// region/backing.hpp: what stands between a region's memory and its file.
+// region/backing.hpp: the interface between a region's memory and its file.
 //
-// Purpose. region.hpp knows the bytes of a header and how a file grows. How a store reaches the
-// file, and what else than the file has the newest bytes after a crash, is its backing's business.
+// Purpose. region.hpp knows the bytes of a header and how a file grows. The backing determines how
+// a store reaches the file, and where else the newest bytes are after a crash.
 // There are two: direct_backing, where memory is shared with the file (dax, eadr, shm), and
 // recovery/journalled_file.hpp for the medium `file`, where memory is private and a journal is in
-// between. So this room needs no journal, and who has none pays for none.
+// between. So this room does not depend on the journal, and other media do not pay for one.
 //
-// The opening calls, in this order: overlay_header, check, then bring_up_to_date (opened for
+// An open calls, in this order: overlay_header, check, then bring_up_to_date (opened for
 //  writing) or overlay (for inspection), with the mapping in between.
-// Lifetime. Made once the file is open and its window is taken, gone before either is.
+// Lifetime. Created after the file is open and its window is taken, destroyed before either.
 #pragma once
 
 #include <holdfast/options.hpp>
@@ -26,13 +26,13 @@
 
 namespace hf {
 
-/// What a backing is made for.
+/// The arguments of a backing's constructor.
 struct backing_place {
     const std::filesystem::path& path;
     const detail::file_handle& file;  ///< open and locked
     std::byte* base;                  ///< the start of the window; nothing is mapped yet
-    u64 max_bytes;                    ///< that may be mapped there
-    medium_kind kind;                 ///< what the file lies on, or was asked for
+    u64 max_bytes;                    ///< maximum size of the mapping
+    medium_kind kind;                 ///< the detected or requested medium
     const region_options& options;
     [[nodiscard]] bool is_writable() const noexcept { return options.mode != open_mode::inspect; }
 };
@@ -44,37 +44,38 @@ class backing {
     backing& operator=(const backing&) = delete;
     virtual ~backing() = default;
 
-    // --- the opening ---
-    /// Writes over the header, as it was read from the file, what the file lacks of it.
+    // --- during the open ---
+    /// Updates the header, as it was read from the file, with newer contents from elsewhere.
     [[nodiscard]] virtual result<void> overlay_header(layout::header& header) = 0;
-    /// The header was judged: whether what must lie beside a file with this superblock is there,
-    /// and holds nothing behind `bytes`, the region's end.
+    /// Called after the header was validated: checks that files required by this superblock
+    /// exist, and contain nothing past `bytes`, the region's end.
     [[nodiscard]] virtual result<void> check(const layout::superblock& super, u64 bytes) = 0;
-    /// Brings the file up to date, before it is mapped. True: growth that its header does not know
-    /// is lost, and is to be cut off.
+    /// Brings the file up to date, before it is mapped. True: the file is longer than its header
+    /// says because of a lost growth, and must be truncated.
     [[nodiscard]] virtual result<bool> bring_up_to_date() = 0;
-    /// The same for a private mapping of it.
+    /// As bring_up_to_date(), for a private mapping of the file.
     [[nodiscard]] virtual result<void> overlay(std::span<std::byte> mapped) = 0;
 
     // --- in use ---
-    /// What makes stores durable.
+    /// The medium for the region's stores.
     [[nodiscard]] virtual medium make_medium() const = 0;
-    /// Whether memory is the process's own, and the file changes by other means than stores.
+    /// True if memory is private to the process, and the file is changed by other means than
+    /// stores.
     [[nodiscard]] virtual bool is_private() const noexcept = 0;
-    /// Maps [from, to) of the window with memory of its own. False: the region is to map the file.
+    /// Maps [from, to) of the window with anonymous memory. False: the region must map the file.
     [[nodiscard]] virtual bool map_growth(u64 from, u64 to) noexcept = 0;
     /// [from, to) was mapped from the file.
     virtual void mapped_file(u64 from, u64 to) noexcept = 0;
-    /// [from, to), the region's end, is mapped, and nobody has stored to it yet.
+    /// [from, to), the end of the region, is mapped, and has not been stored to yet.
     virtual void watch(u64 from, u64 to) noexcept = 0;
-    /// The file was made longer: it is durably so before anything durable relies on it.
+    /// The file was made longer: makes that durable before anything durable depends on it.
     [[nodiscard]] virtual result<void> has_grown(u64 bytes) = 0;
     [[nodiscard]] virtual result<void> sync() = 0;
     /// Both superblocks are durable, and name this session's medium.
     [[nodiscard]] virtual result<void> superblocks_are_durable() = 0;
 };
 
-/// Memory is shared with the file: all that was stored is in it.
+/// Memory is shared with the file: every store is in the file.
 class direct_backing final : public backing {
    public:
     explicit direct_backing(const backing_place& place);
@@ -98,10 +99,10 @@ class direct_backing final : public backing {
     medium medium_;
 };
 
-/// The medium of a mapping that is shared with its file, as the options want it flushed.
+/// The medium of a mapping shared with its file, with the flush policy of the options.
 [[nodiscard]] medium direct_medium(medium_kind kind, const region_options& options) noexcept;
 
-/// How a region gets its backing. errc::medium when it has none for this kind.
+/// Creates a region's backing. errc::medium: there is none for this kind.
 using backing_maker = std::function<result<std::unique_ptr<backing>>(const backing_place&)>;
 [[nodiscard]] result<std::unique_ptr<backing>> make_direct_backing(const backing_place& place);
 

@@ -12,7 +12,7 @@ bool copy_pause::is_asked() const noexcept {
 void copy_pause::keep_still() const noexcept {
     if (set_byte_lock(fd_, still_offset, byte_lock::exclusive, false) != 0) return;
     const int waited = set_byte_lock(fd_, ask_offset, byte_lock::exclusive, true);
-    // First: who is asking by then must not take it for an answer (Y1).
+    // First, so that a copy that has just locked ASK does not take it for an answer (Y1).
     (void)set_byte_lock(fd_, still_offset, byte_lock::none, false);
     if (waited == 0) (void)set_byte_lock(fd_, ask_offset, byte_lock::none, false);
 }

@@ -93,8 +93,8 @@ namespace {
 result<file_handle> open_safely(const fs::path& path, bool writable) {
     const std::string name = path.string();
     struct stat s{};
-    // Looked at first, so that a device is not even opened; asked again below, of what was really
-    // opened.
+    // Checked first, so that a device is not even opened; checked again below for the file that was
+    // really opened.
     if (::lstat(path.c_str(), &s) != 0) {
         return failure(
             os_error(opening_file, name, "check the path and the rights on its directories"));
@@ -155,7 +155,7 @@ result<file_handle> create_unnamed(const fs::path& path) {
         }
         return failure(os_error(creating, name, "check the rights and the space in its directory"));
     }
-    // Whatever the umask says, the owner can open it again.
+    // The owner must be able to open it again, whatever the umask.
     if (::fchmod(file.get(), 0600) != 0) {
         return failure(os_error(errc::io, creating, name, "check the file system"));
     }
@@ -225,7 +225,7 @@ result<file_facts> facts_of(const file_handle& file, const std::string& path) {
 result<void> allocate(const file_handle& file, const std::string& path, u64 from, u64 to) {
     int refused = 0;
     do {
-        // Not posix_fallocate, which would write into the file where the file system cannot
+        // Not posix_fallocate, which would write into the file if the file system cannot
         // allocate.
         refused =
             ::fallocate(file.get(), 0, static_cast<off_t>(from), static_cast<off_t>(to - from)) == 0

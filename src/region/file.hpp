@@ -1,16 +1,16 @@
 // region/file.hpp: the file under a region: safe opening, locking, creation, allocation.
 //
 // Opening follows no symbolic link, blocks on no FIFO, and accepts only a regular file of the
-// calling user that nobody else may write. The lock (OFD: it belongs to the open file, so it also
-// tells two openings in one process apart, and the kernel drops it with the process) lasts as long
-// as the descriptor.
+// calling user that other users cannot write. The lock (OFD: it belongs to the open file, so it
+// also excludes a second open in the same process, and the kernel drops it with the process) lasts
+// as long as the descriptor.
 //
 // Creation. The file is built without a name (O_TMPFILE), allocated, filled and synced, and only
-//  then linked to its name, which fails if the name is taken. A crash before leaves nothing at all,
-//  not even a temporary.
+//  then linked to its name, which fails if the name exists. A crash before that leaves nothing,
+//  not even a temporary file.
 //  C1 the space is allocated before the header is written;
 //  C2 header and size are synced before the file gets its name;
-//  C3 the name is there, and the directory is synced before anybody relies on it.
+//  C3 the name exists, and the directory is synced before anything relies on it.
 #pragma once
 
 #include <holdfast/result.hpp>
@@ -24,7 +24,7 @@
 
 namespace hf::detail {
 
-/// Who uses a file locks its bytes below this one. Those behind are for other rooms' locks.
+/// A process that uses a file locks the bytes below this offset. Higher ones are for other locks.
 inline constexpr u64 locked_bytes = u64{1} << 62;
 
 class file_handle {
@@ -57,26 +57,26 @@ struct file_facts {
 
 /// Opens for reading a file that another process has locked.
 [[nodiscard]] result<file_handle> open_unlocked(const std::filesystem::path& path);
-/// Whether the path leads to just this file.
+/// True if the path refers to this file.
 [[nodiscard]] bool is_at(const file_handle& file, const std::filesystem::path& path) noexcept;
 
 /// A file without a name in the directory of `path`, empty, locked.
 [[nodiscard]] result<file_handle> create_unnamed(const std::filesystem::path& path);
-/// Syncs the file, names it and syncs the directory. errc::usage when the name is taken: see
+/// Syncs the file, names it and syncs the directory. errc::usage if the name exists: see
 /// is_taken.
 [[nodiscard]] result<void> publish(const file_handle& file, const std::filesystem::path& path);
-/// Removes the file, if there is one. The directory is not synced: it may come back.
+/// Removes the file, if it exists. The directory is not synced: a crash may restore it.
 [[nodiscard]] result<void> remove_stale(const std::filesystem::path& path);
-/// Whether there is something (also a dangling link) at the path.
+/// True if the path exists (also as a dangling link).
 [[nodiscard]] bool is_taken(const std::filesystem::path& path) noexcept;
 
 [[nodiscard]] result<file_facts> facts_of(const file_handle& file, const std::string& path);
-/// Really allocates [from, to) and makes the file at least `to` long. Its content does not change.
+/// Allocates blocks for [from, to) and makes the file at least `to` long. Does not change contents.
 [[nodiscard]] result<void> allocate(const file_handle& file, const std::string& path, u64 from,
                                     u64 to);
 [[nodiscard]] result<void> truncate(const file_handle& file, const std::string& path, u64 bytes);
 [[nodiscard]] result<void> sync(const file_handle& file, const std::string& path);
-/// Names in the file's directory become durable.
+/// Makes names in the file's directory durable.
 [[nodiscard]] result<void> sync_directory_of(const std::filesystem::path& path);
 [[nodiscard]] result<void> read_start(const file_handle& file, const std::string& path,
                                       std::span<std::byte> into);

@@ -1,4 +1,4 @@
-// What changes in a region's header while it is open: segments, superblocks, roots.
+// Changes of a region's header while it is open: segments, superblocks, roots.
 #include "base/held_up.hpp"
 #include "base/os_error.hpp"
 #include "persist/ordered.hpp"
@@ -15,7 +15,7 @@ namespace hf {
 using layout::page_size;
 
 result<segment> region::grow(segment_kind kind, u64 pages, u16 owner) {
-    HF_CHECK(name_of(kind).has_value(), "a kind of segment that nobody has registered");
+    HF_CHECK(name_of(kind).has_value(), "an unregistered kind of segment");
     HF_CHECK(pages != 0, "a segment has at least one page");
     const std::string what = "grow the region by " + std::to_string(pages) + " pages";
     if (read_only_) {
@@ -61,7 +61,7 @@ result<segment> region::grow(segment_kind kind, u64 pages, u16 owner) {
 result<void> region::extend_file(u64 old_bytes, u64 new_bytes) {
     if (is_volatile()) return {};
     if (file_bytes_ > old_bytes) {
-        // The tail of a growth that a crash cut short. Its intent must outlive it.
+        // The tail of an interrupted growth. Its intent must not be cleared before.
         if (auto ok = detail::truncate(file_, name_, old_bytes); !ok) return ok;
         if (auto ok = backing_->sync(); !ok) return ok;
         file_bytes_ = old_bytes;
@@ -69,7 +69,7 @@ result<void> region::extend_file(u64 old_bytes, u64 new_bytes) {
     }
     write_intent(new_bytes / page_size);
     HF_PERSIST_POINT("region G1: intent durable before the file grows");
-    file_bytes_ = new_bytes;  // at most: the next growth cuts off what cannot be taken back
+    file_bytes_ = new_bytes;  // upper bound: the next growth truncates what cannot be undone here
     auto grown = detail::allocate(file_, name_, old_bytes, new_bytes);
     if (grown) grown = backing_->has_grown(new_bytes);
     if (!grown) {
@@ -82,7 +82,7 @@ result<void> region::extend_file(u64 old_bytes, u64 new_bytes) {
 
 // If even this fails, the intent stays and explains the tail.
 void region::take_back(u64 old_bytes, u64 new_bytes) {
-    // A refused mapping may have torn a hole into the window. Others may be reading there, if the
+    // A failed mapping may have left a hole in the window. Other threads may read there, if the
     // rest of the window is backed.
     const auto is_reserved = [&](int protection) {
         return ::mmap(base() + old_bytes, new_bytes - old_bytes, protection,
@@ -176,7 +176,7 @@ result<region::root*> region::publish_root(std::string_view name, u64 type, u32 
     if (free == std::end(roots)) {
         return failure(failed(errc::no_space, what,
                               "all " + std::to_string(layout::max_roots) + " roots are in use",
-                              "keep several things behind one root"));
+                              "keep several objects below one root"));
     }
     // One line, and the value is the last store to it: no flush in between (PCSO).
     static_assert(sizeof *free == line_size);

@@ -183,7 +183,8 @@ result<void> check_size(const header& h, u64 file_bytes, const std::string& path
             pages <= (u64{1} << 32) &&
             h.intent.check.load(std::memory_order_acquire) == layout::growth_intent_check(pages) &&
             file_bytes <= pages * layout::page_size;
-        if (!growing) return corrupt(path, expected, "it has grown behind our back: " + sizes);
+        if (!growing)
+            return corrupt(path, expected, "it was extended by another program: " + sizes);
     }
     if (expected > window_size) {
         return failure({errc::incompatible, reading_header, path,

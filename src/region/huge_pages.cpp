@@ -14,9 +14,9 @@ namespace {
 
 constexpr u64 huge_page = u64{2} << 20;
 constexpr u64 small_page = 4096;
-constexpr int collapse = 25;  // MADV_COLLAPSE, which older headers do not know
+constexpr int collapse = 25;  // MADV_COLLAPSE, which older headers lack
 constexpr u64 for_each_ns = 2'000'000;
-constexpr u64 most_at_once = 32;  // huge pages; what is asked for can't be called off
+constexpr u64 most_at_once = 32;  // huge pages; a request cannot be cancelled
 
 /// A mapping of a part of a file, at a multiple of a huge page.
 class aligned_view {
@@ -38,7 +38,7 @@ class aligned_view {
     ~aligned_view() {
         if (reserved_ != MAP_FAILED) ::munmap(reserved_, reserved_bytes_);
     }
-    /// nullptr: refused.
+    /// nullptr: mapping failed.
     [[nodiscard]] std::byte* get() const noexcept { return view_; }
 
    private:
@@ -55,14 +55,14 @@ void ask_for_huge_pages(std::byte* at, u64 bytes, u64 at_first_ns) noexcept {
     u64 left = bytes / huge_page;
     for (u64 step = 1; left != 0 && now < until;) {
         const u64 asked = std::min(step, left);
-        // There may be none at the moment; or no such call.
+        // No huge page is free at the moment; or the kernel lacks the call.
         if (::madvise(at, asked * huge_page, collapse) != 0 && errno == EINVAL) return;
         at += asked * huge_page;
         left -= asked;
         const u64 took = now_ns() - now;
         now += took;
         until += asked * for_each_ns;
-        // Twice as many, if they would be had in time.
+        // Twice as many, if they are likely to arrive in time.
         step = now + 2 * took < until ? std::min(2 * step, most_at_once) : u64{1};
     }
 }

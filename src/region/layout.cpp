@@ -19,9 +19,9 @@ constexpr u64 segment_body_mask = (u64{1} << segment_check_shift) - 1;
 
 u64 check_of(u64 value, u64 seed) noexcept { return checksum64(&value, sizeof value, seed); }
 
-// A CRC, since a hash cut to 12 bits would let a single flipped bit pass once in 4,096 times.
-// Polynomial x^12 + x^11 + x^3 + x^2 + x + 1; it notices every odd number of flipped bits, every
-// pair, and every burst of up to 12. The position goes first, over a start that is not zero.
+// A CRC, since a hash truncated to 12 bits would miss one single flipped bit in 4,096.
+// Polynomial x^12 + x^11 + x^3 + x^2 + x + 1; it detects every odd number of flipped bits, every
+// pair, and every burst of up to 12. The position comes first, with a nonzero start value.
 u64 segment_check(unsigned position, u64 body) noexcept {
     constexpr unsigned width = 12;
     constexpr u32 polynomial = 0x80F;
@@ -79,7 +79,7 @@ void epoch_record_store(epoch_record& record, u64 epoch) noexcept {
     constexpr u64 farthest = u64{1} << 20;
     u64 reached = record.epoch.load(std::memory_order_relaxed);
     HF_CHECK(epoch - reached <= farthest, "the epoch goes forward, and not by a million");
-    // What a crash cut short is finished first. Begun anew on top of it, an advance could leave an
+    // An update that a crash interrupted is completed first. Otherwise the new one could leave an
     // epoch to which neither check nor seal belongs.
     record.check.store(check_of(reached, check_seed), std::memory_order_release);
     record.seal.store(check_of(reached, seal_seed), std::memory_order_release);

@@ -172,7 +172,7 @@ static_assert(std::atomic<u64>::is_always_lock_free && sizeof(std::atomic<u64>) 
 
 /// Numbers of disciplines that this code knows.
 [[nodiscard]] constexpr bool is_known(hf::discipline d) noexcept {
-    return d >= discipline::transient && d <= discipline::eager;
+    return d >= discipline::transient && d <= discipline::section;
 }
 
 [[nodiscard]] u64 superblock_checksum(const superblock& s) noexcept;

@@ -33,7 +33,7 @@ result<void> check_options(const region_options& o, const std::string& name) {
     }
     if (!layout::is_known(o.kind)) {
         return absurd("the discipline is unknown",
-                      "use transient, logged, incll, snapshot, transaction or eager");
+                      "use transient, logged, incll, snapshot, transaction, eager or section");
     }
     if (o.flush > flush_policy::never) {
         return absurd("the flush policy is unknown", "use one of flush_policy");

@@ -1,4 +1,4 @@
-// region/segment.hpp: a contiguous run of pages of a region, and what it is for.
+// region/segment.hpp: a contiguous run of pages of a region, and its use.
 #pragma once
 
 #include "region/layout.hpp"
@@ -9,10 +9,11 @@
 namespace hf {
 
 /// Four bits on the medium, so 1 to 15. A room that needs segments of its own takes the next number
-/// here and in the table below. A number means the same for ever.
+/// here and in the table below. A number never changes its meaning.
 enum class segment_kind : u8 {
     heap = 1,  ///< belongs to the allocator
-    log = 2,   ///< belongs to the external log
+    log = 2,   ///< undo and commit records of lanes
+    section_log = 3,  ///< undo logs of sections in graph mode (section/graph)
 };
 
 struct registered_kind {
@@ -22,9 +23,10 @@ struct registered_kind {
 inline constexpr registered_kind segment_kinds[] = {
     {segment_kind::heap, "heap"},
     {segment_kind::log, "log"},
+    {segment_kind::section_log, "section log"},
 };
 
-/// nullopt: nobody's.
+/// nullopt: an unregistered kind.
 [[nodiscard]] constexpr std::optional<std::string_view> name_of(segment_kind kind) noexcept {
     for (const registered_kind& r : segment_kinds) {
         if (r.kind == kind) return r.name;
@@ -44,10 +46,10 @@ static_assert(
     "each kind is registered once, in four bits");
 
 struct segment {
-    u64 offset = 0;  ///< of its first byte in the region
+    u64 offset = 0;  ///< in the region
     u64 pages = 0;   ///< of layout::page_size
     segment_kind kind = segment_kind::heap;
-    u16 owner = 0;  ///< means what the kind's room says
+    u16 owner = 0;  ///< defined by the kind's room
     [[nodiscard]] u64 bytes() const noexcept { return pages * layout::page_size; }
     friend bool operator==(const segment&, const segment&) = default;
 };

@@ -10,7 +10,7 @@ namespace {
 
 /// Small answers share a chunk of this size.
 constexpr std::size_t chunk_size = 16384;
-/// Storage that an idle connection may keep.
+/// Bytes of storage that an idle connection keeps.
 constexpr std::size_t kept_size = 1024;
 
 }  // namespace

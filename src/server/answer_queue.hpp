@@ -1,20 +1,19 @@
-// server/answer_queue.hpp: what a connection has still to send, some of it not before an epoch is
+// server/answer_queue.hpp: a connection's unsent output, some of which must wait until an epoch is
 // durable.
 //
 // Purpose. Answers are sent in the order of their commands. With --ack durable, the answer of a
-// write waits until the write's epoch is durable, and every answer behind it waits with it; answers
+// write waits until the write's epoch is durable, and every answer after it waits with it; answers
 // before it do not.
 //
-//     bytes appended so far:   |......sent......|..may be sent..|..wait for ticket 7..|..wait
-//     for 8..|
-//                                               ^               ^ gates_[0]           ^ gates_[1]
-//                                               ^ appended sent_
+//     bytes appended so far:  |....sent....|..may be sent..|..waits for 7..|..waits for 8..|
+//                                          ^               ^               ^               ^
+//                                          sent_        gates_[0]       gates_[1]     appended_
 //
-// I1  sent_ <= gates_.front().begin <= appended_: nothing behind a gate is offered for sending.
-// I2  Tickets of the gates ascend strictly; so do their beginnings, or stay equal.
-// I3  size() counts what waits as well as what may be sent: it is what the connection bounds.
+// I1  sent_ <= gates_.front().begin <= appended_: bytes after a gate are not offered for sending.
+// I2  The gates' tickets ascend strictly; their beginnings ascend or are equal.
+// I3  size() includes waiting bytes: the connection bounds it.
 //
-// Concurrency. None: a connection's thread owns it.
+// Concurrency. None: owned by a connection's thread.
 #pragma once
 
 #include "base/bits.hpp"
@@ -32,21 +31,21 @@ class answer_queue {
     /// Appends block[from, end) without a copy.
     void append_block(std::string&& block, std::size_t from);
 
-    /// What is appended from now on waits for `ticket`.
+    /// Everything appended from now on waits for `ticket`.
     void hold(u64 ticket);
-    /// Lets go what waits for tickets up to `durable`.
+    /// Makes bytes sendable that wait for tickets up to `durable`.
     void release(u64 durable) noexcept;
-    /// The newest ticket that is waited for; 0: none.
+    /// The newest ticket that bytes wait for; 0: none.
     [[nodiscard]] u64 awaited() const noexcept { return gates_.empty() ? 0 : gates_.back().ticket; }
 
-    /// Bytes not sent yet, waiting ones included.
+    /// Number of unsent bytes, including waiting ones.
     [[nodiscard]] u64 size() const noexcept { return appended_ - sent_; }
     [[nodiscard]] u64 sendable() const noexcept {
         return (gates_.empty() ? appended_ : gates_.front().begin) - sent_;
     }
-    /// Fills `pieces` with the next sendable bytes; returns how many were filled.
+    /// Fills `pieces` with the next sendable bytes; returns the number of pieces filled.
     std::size_t gather(std::span<std::string_view> pieces) const noexcept;
-    /// `size` bytes were sent.
+    /// Removes `size` bytes, which were sent.
     void sent(u64 size) noexcept;
 
    private:

@@ -11,9 +11,9 @@
 namespace hf::detail {
 namespace {
 
-/// Pieces of output handed to the system at once.
+/// Pieces of output passed to one system call.
 constexpr std::size_t pieces_a_write = 16;
-/// Rounds that a connection may take before others have their turn.
+/// Rounds that a connection may use before other connections are served.
 constexpr int rounds_a_turn = 4;
 
 bool would_block(const asio::error_code& status) {
@@ -27,8 +27,7 @@ void connection::begin() {
     asio::error_code status;
     socket_.non_blocking(true, status);
     if (!status) {
-        asio::error_code
-            ignored;  // a connection without these is slower or lives longer, not wrong
+        asio::error_code ignored;  // without these options the connection still works
         socket_.set_option(asio::ip::tcp::no_delay(true), ignored);
         socket_.set_option(asio::socket_base::keep_alive(true), ignored);
         return drive();
@@ -51,7 +50,7 @@ void connection::drive() {
             return close();
         }
         if (over || session_.blocked()) {
-            return;  // until the client reads or the epoch is durable
+            return;  // resumed when the client reads, or when the epoch is durable
         }
         if (!carried_fresh_) {
             return wait_readable();
@@ -107,7 +106,7 @@ bool connection::write() {
         std::ranges::transform(std::span(pieces).first(count), buffers.begin(),
                                [](std::string_view one) { return asio::buffer(one); });
         asio::error_code status;
-        // Mostly there is one: a send costs less than a sendmsg.
+        // Usually there is one piece: send is faster than sendmsg.
         const std::size_t size = count == 1
                                      ? socket_.write_some(buffers.front(), status)
                                      : socket_.write_some(std::span(buffers).first(count), status);

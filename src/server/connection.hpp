@@ -1,25 +1,26 @@
 // server/connection.hpp: a client's socket and its session.
 //
 // Purpose. Moves bytes between a non-blocking socket and a session. Input is read into the worker's
-// buffer, so an idle connection holds none; what the session has not taken, at most a line and a
-// bufferful, is carried over.
+// buffer, so an idle connection holds none. Input that the session did not consume, at most a line
+// and a bufferful, is carried over.
 //
 //     readable --> read --> session --> write --+--> output below the bound: wait for input
 //                             ^                 |
 //                             |                 +--> above: wait until the client reads, or the
-//                             epoch is durable
+//                             |                      epoch is durable
 //                             +--- carried over input <--+
 //
-// I1  Input is waited for only when the session has room for answers: a client that does not read
-//     is not read from (session.hpp, I2).
-// I2  A session that has finished is closed when the last answer is sent.
-// I3  `shared_from_this` is held by each wait under way, so a handler never meets a dead
-// connection.
-// I4  While input is waited for, nothing of the carried input is fresh, and the session is neither
-// finished nor blocked: only input makes it so. So there is something fresh only before input ends.
-// I5  At most one wait for input, and one for room in the socket, is under way.
+// I1  The connection waits for input only if the session has room for answers: a client that does
+//     not read its answers is not read from (session.hpp, I2).
+// I2  A session that has finished is closed after the last answer is sent.
+// I3  Each pending wait holds `shared_from_this`, so a handler never runs on a destroyed
+//     connection.
+// I4  While the connection waits for input, no carried input is fresh, and the session is neither
+//     finished nor blocked: only input changes that. So carried input is fresh only before input
+//     ends.
+// I5  At most one wait for input, and one for space in the socket, is pending.
 //
-// Concurrency. Its worker's thread alone.
+// Concurrency. Only its worker's thread.
 #pragma once
 
 #include "server/session.hpp"
@@ -38,9 +39,9 @@ class connection : public std::enable_shared_from_this<connection> {
         : owner_(owner), socket_(std::move(socket)), session_(owner.context()) {}
 
     void begin();
-    /// Further epochs are durable: answers that waited for them may be sent.
+    /// More epochs are durable: sends answers that waited for them.
     void release();
-    /// No more input; closes when everything is sent.
+    /// Reads no more input; closes after everything is sent.
     void finish();
     void close();
 
@@ -51,7 +52,7 @@ class connection : public std::enable_shared_from_this<connection> {
     void feed();
     void note_carried();
     void read();
-    /// Sends what can be sent; false: the connection is closed.
+    /// Sends the sendable bytes; false: the connection is closed.
     bool write();
     void wait_readable();
     void wait_writable();
@@ -60,7 +61,7 @@ class connection : public std::enable_shared_from_this<connection> {
     asio::ip::tcp::socket socket_;
     session session_;
     std::string carried_;
-    bool carried_fresh_ = false;  ///< the session may go on with it, if there is any
+    bool carried_fresh_ = false;  ///< the session may be able to consume carried input
     bool ended_ = false;          ///< no more input will be read
     bool waiting_readable_ = false;
     bool waiting_writable_ = false;

@@ -1,8 +1,8 @@
-// server/counters.hpp: what the server counts, in memcached's names.
+// server/counters.hpp: the server's counters, with memcached's names.
 //
-// Concurrency. Each worker counts for itself: one thread writes a counter, any thread may read it,
-// and no instruction is locked. `stats` adds the workers up and subtracts what there was at the
-// last `stats reset`.
+// Concurrency. Each worker has its own counters: one thread writes them, any thread may read them,
+// without locked instructions. `stats` adds up the workers and subtracts the values of the last
+// `stats reset`.
 #pragma once
 
 #include "base/bits.hpp"
@@ -54,7 +54,7 @@ using tallies = std::array<u64, tally_names.size()>;
 
 class counters {
    public:
-    /// By the owning thread only.
+    /// Only by the owning thread.
     void add(tally which, u64 n = 1) noexcept {
         auto& value = values_[static_cast<std::size_t>(which)];
         value.store(value.load(std::memory_order_relaxed) + n, std::memory_order_relaxed);

@@ -55,7 +55,7 @@ void durability_waiter::run() {
             reported = newest;
             durable_(newest);
         } else if (waited.error().code == errc::no_space) {
-            // A full disk may get room again: the answers wait, as does the data.
+            // A full disk may get space again: answers and data wait.
             std::unique_lock lock(mutex_);
             changed_.wait_for(lock, retry_after, [&] { return stopping_; });
         } else {

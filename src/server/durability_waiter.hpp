@@ -1,12 +1,12 @@
-// server/durability_waiter.hpp: the one thread that waits until epochs are durable.
+// server/durability_waiter.hpp: the thread that waits until epochs are durable.
 //
-// Purpose. Group commit. Workers say which ticket they wait for and go on; this thread waits for
-// the newest of them, which covers the older ones, and reports what has become durable. While it
-// waits, further tickets gather for the next round.
+// Purpose. Group commit. Workers register the ticket they wait for and continue. This thread waits
+// for the newest ticket, which covers the older ones, and reports what has become durable. While it
+// waits, more tickets accumulate for the next round.
 //
-// Concurrency. want() from any thread. The reports come on the waiter's own thread.
-// Bad input. When the store cannot make an epoch durable the waiter reports the error once and
-// ends: what was acknowledged from then on could not be trusted.
+// Concurrency. want() from any thread. The callbacks run on the waiter's own thread.
+// Bad input. If the store cannot make an epoch durable, the waiter reports the error once and ends:
+// later acknowledgements could not be trusted.
 #pragma once
 
 #include <holdfast/store.hpp>
@@ -30,9 +30,10 @@ class durability_waiter {
     durability_waiter& operator=(const durability_waiter&) = delete;
     ~durability_waiter() { stop(); }
 
-    /// Has on_durable called once `t` is durable, if the store can make it so.
+    /// Calls on_durable after `t` is durable, if the store can make it so.
     void want(ticket t);
-    /// Ends the thread; what is waited for then is not reported any more. Not from the reports.
+    /// Ends the thread; pending tickets are not reported any more. Must not be called by the
+    /// callbacks.
     void stop();
 
    private:

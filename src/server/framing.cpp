@@ -5,11 +5,11 @@
 namespace hf::detail {
 namespace {
 
-/// Whether a line that begins so may be as long as max_get_line.
+/// Whether a line that begins like this may be as long as max_get_line.
 bool begins_a_long_get(std::string_view input) noexcept {
     constexpr std::size_t most_blanks = 100;
     const auto begin = input.find_first_not_of(' ');
-    if (begin > most_blanks) {  // npos, too
+    if (begin > most_blanks) {  // includes npos
         return false;
     }
     const auto word = input.substr(begin);

@@ -1,24 +1,24 @@
-// server/framing.hpp: cuts a stream of bytes into command lines and data blocks.
+// server/framing.hpp: splits a stream of bytes into command lines and data blocks.
 //
-// Purpose. The framer is shown the bytes that have arrived and not been taken yet, and says what
-// they begin with. The caller drops the bytes that were taken and shows what is left, with what has
-// arrived since. So the outcome does not depend on where the stream was cut into packets; the tests
-// cut it everywhere.
+// Purpose. The caller passes the bytes that have arrived and were not consumed yet; the framer
+// returns the first piece of them. The caller drops the consumed bytes, and passes the rest
+// together with new bytes next time. So the result does not depend on packet boundaries; the tests
+// split the stream everywhere.
 //
 //     line ("set k 0 0 5")                     data block: 5 bytes, CR LF
 //     +------------------+ expect_block(5)  +----------------------------+
-//  -->|  reading a line  |----------------->|  handing the data out      |--> reading a line
+//  -->|  reading a line  |----------------->|  passing the data on       |--> reading a line
 //     |                  | expect_waste(n)  +----------------------------+
 //     |                  |----------------->|  dropping n bytes          |--> reading a line
 //     +------------------+                  +----------------------------+
 //
-// I1  Between two calls the untaken bytes stay as they are; more may follow them.
-// I2  A line feed is looked for once in each byte.
+// I1  Between two calls the unconsumed bytes do not change; more may be appended.
+// I2  Each byte is searched for a line feed once.
 //
-// Bad input. A line longer than max_line, its end not counted, ends the conversation
-// (part::overlong), as does a get line longer than max_get_line: it is the one command whose length
-// a client cannot bound. A data block that does not end with CR LF is reported as not intact; the
-// stream goes on behind the two bytes that stood there.
+// Bad input. A line longer than max_line, without its end, terminates the conversation
+// (part::overlong), as does a get line longer than max_get_line: get is the one command whose
+// length a client cannot bound. A data block that does not end with CR LF is reported as not
+// intact; the stream continues after the two bytes in that place.
 #pragma once
 
 #include "base/bits.hpp"
@@ -33,11 +33,11 @@ class framer {
     static constexpr std::size_t max_get_line = std::size_t{1} << 20;
 
     enum class part : u8 {
-        none,      ///< nothing whole yet; `taken` bytes are of no more use all the same
+        none,      ///< no complete piece yet; `taken` bytes can be dropped nevertheless
         line,      ///< `bytes` is a line without its line feed
-        data,      ///< `bytes` belong to the data block
-        data_end,  ///< the data block is through; `intact` says whether it ended as it must
-        overlong,  ///< no line can be that long
+        data,      ///< `bytes` are part of the data block
+        data_end,  ///< end of the data block; `intact` tells whether CR LF followed it
+        overlong,  ///< longer than any valid line
     };
 
     struct piece {
@@ -49,12 +49,12 @@ class framer {
 
     [[nodiscard]] piece next(std::string_view input) noexcept;
 
-    /// A data block of `size` bytes and its CR LF come next. Only after a line.
+    /// `size` bytes of a data block and CR LF follow. Only after a line.
     void expect_block(u64 size) noexcept;
-    /// `size` bytes come next that nobody wants. Only after a line.
+    /// `size` bytes follow that are to be dropped. Only after a line.
     void expect_waste(u64 size) noexcept { waste_ = size; }
 
-    /// Whether the stream could end here without cutting anything in two.
+    /// Whether the stream could end here without cutting a line or block in two.
     [[nodiscard]] bool between_requests() const noexcept { return !in_block_ && waste_ == 0; }
 
    private:
@@ -63,9 +63,9 @@ class framer {
 
     u64 data_left_ = 0;
     u64 waste_ = 0;
-    std::size_t searched_ = 0;  ///< bytes of the untaken input that hold no line feed
+    std::size_t searched_ = 0;  ///< bytes of the unconsumed input that contain no line feed
     bool in_block_ = false;
-    bool second_of_end_ = false;  ///< the first of the two bytes behind the data has been taken
+    bool second_of_end_ = false;  ///< the first of the two bytes after the data was consumed
     bool intact_ = false;
 };
 

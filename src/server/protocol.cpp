@@ -12,7 +12,7 @@ constexpr std::string_view bad_line = "ERROR";
 constexpr std::string_view bad_format = "CLIENT_ERROR bad command line format";
 constexpr std::string_view bad_exptime = "CLIENT_ERROR invalid exptime argument";
 
-/// The words of a line, up to as many as any command can have. What follows is `rest`.
+/// The words of a line, up to the maximum of any command.
 struct words {
     static constexpr std::size_t most = 23;
     std::array<std::string_view, most> at;
@@ -38,7 +38,7 @@ request refuse(std::string_view complaint, bool quiet = false) noexcept {
     return r;
 }
 
-/// Everything behind the words before `first` of the line.
+/// The part of the line from word `first` on.
 std::string_view behind(std::string_view line, std::string_view first) noexcept {
     return line.substr(static_cast<std::size_t>(first.data() - line.data()));
 }
@@ -139,7 +139,7 @@ request parse_remove(const words& w) noexcept {
     r.what = verb::remove;
     r.key = w.at[1];
     if (w.count > 2) {
-        // Once there was a time to wait for; a zero is still accepted in its place.
+        // memcached once had a delay argument here; a zero is still accepted.
         const bool zero = w.at[2] == "0";
         r.quiet = w.silenced();
         if (w.count == 3 ? !zero && !r.quiet : !zero || !r.quiet) {
@@ -218,7 +218,7 @@ constexpr std::array names{
     name{"quit", verb::quit},
 };
 
-/// Names that begin so are refused before anybody asks whether the line is a browser's.
+/// Unknown commands with these initials are refused without checking for an HTTP request.
 constexpr std::string_view taken_initials = "gsacidt";
 
 request parse_unknown(const words& w) noexcept {

@@ -24,10 +24,10 @@ namespace {
 using asio::ip::tcp;
 
 constexpr unsigned most_threads = 256;
-/// How long accepting rests when the process has no descriptor left.
+/// Pause before accepting again after the process ran out of descriptors.
 constexpr std::chrono::milliseconds accept_rest{50};
 constexpr std::chrono::seconds purge_interval{1};
-/// Records that are looked at in one go; the rest of the second's share follows behind other work.
+/// Records checked at a time; the rest of the second's share follows after other pending work.
 constexpr std::size_t purge_step = 250;
 
 error bad_option(const char* which, std::string why) {
@@ -51,7 +51,7 @@ error listen_error(const server_options& options, const asio::error_code& status
             status.message(), next};
 }
 
-/// Has its port, and takes no connection yet.
+/// Binds and listens, without accepting connections yet.
 result<tcp::acceptor> bound(asio::io_context& loop, const server_options& options) {
     asio::error_code status;
     const auto address = asio::ip::make_address(options.address, status);
@@ -107,7 +107,7 @@ struct server::impl {
     std::atomic<u64> total_connections{0};
     std::atomic<u64> rejected_connections{0};
     std::atomic<bool> stopping{false};
-    mutable std::mutex mutex;  ///< guards what follows
+    mutable std::mutex mutex;  ///< guards the members below
     std::optional<error> failed;
     detail::tallies baseline{};
     std::mutex wait_mutex;
@@ -191,8 +191,8 @@ void server::impl::accept() {
                                    accepted(std::move(socket), to);
                                    return accept();
                                }
-                               // No descriptor or no memory: it would fail again at once.
-                               // Of clients that have gone by now asio does not tell.
+                               // No descriptor or no memory: an immediate retry would fail again.
+                               // Asio does not report clients that have already disconnected.
                                rest->expires_after(accept_rest);
                                rest->async_wait([this](asio::error_code stopped) {
                                    if (!stopped) {
@@ -234,7 +234,7 @@ void server::impl::purge(std::size_t left) {
         return;
     }
     const std::size_t step = std::min(left, purge_step);
-    // A failure is met, and told to somebody, by the operation that meets it.
+    // A failure is reported by the client operation that encounters it.
     if (const auto purged = records.purge(step)) {
         workers.front()->context().count.add(detail::tally::crawler_reclaimed, *purged);
     }
@@ -267,7 +267,7 @@ void server::impl::end_accepting(void (*then)(detail::worker&)) {
         if (signals) {
             signals->cancel(ignored);
         }
-        // From here, so that it comes behind every connection that a worker was given.
+        // Posted from here, so that it runs after every connection that a worker was given.
         for (const auto& one : workers) {
             then(*one);
         }
@@ -347,7 +347,7 @@ result<std::unique_ptr<server>> server::start(store& records, const server_optio
 
 result<void> server::could_listen(const server_options& options) {
     asio::io_context loop;
-    // Who listens is connected to: a client would be told that somebody is there.
+    // A listening socket would accept clients, so this one is closed at once.
     const auto made = bound(loop, options);
     return made ? result<void>() : tl::unexpected(made.error());
 }

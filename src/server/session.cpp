@@ -11,15 +11,14 @@ namespace {
 using outcome = store::outcome;
 
 constexpr std::string_view line_end = "\r\n";
-/// Data from this size on is sent from where it was read instead of being copied behind other
-/// answers.
+/// Data of at least this size is sent from the buffer it was read into, instead of being copied.
 constexpr std::size_t large_data = 16384;
-/// Storage that a session keeps for the next data block.
+/// Bytes of storage that a session keeps for the next data block.
 constexpr std::size_t kept_draft = 1024;
-/// An announced size is believed up to here; beyond, storage grows with the bytes that really
-/// arrive.
+/// Storage for a data block is reserved in advance up to this size; beyond, it grows with the bytes
+/// that arrive.
 constexpr std::size_t believed_size = 4096;
-/// An expiry time up to 30 days is counted from now, a greater one from 1970.
+/// An expiry time up to 30 days is relative to now, a greater one is seconds since 1970.
 constexpr std::int64_t longest_relative_exptime = 60 * 60 * 24 * 30;
 
 }  // namespace
@@ -115,7 +114,7 @@ void session::begin_update(const request& r) {
         shared_.count.add(tally::store_too_large);
         framer_.expect_waste(u64{r.size} + line_end.size());
         if (r.what == verb::set) {
-            // As in memcached: whoever could not store the new data shall not read the old.
+            // As in memcached: a client whose data could not be stored must not read the old data.
             if (const auto gone = shared_.records.remove(r.key)) {
                 return answer_write(gone->written_in, "SERVER_ERROR object too large for cache");
             }
@@ -340,7 +339,7 @@ void session::answer_error(const error& e) {
     switch (e.code) {
         case errc::no_space:
             shared_.count.add(tally::store_no_memory);
-            // What clients know of memcached, then what helps the one who runs the server.
+            // The text that memcached clients expect, then advice for the server's operator.
             return answer("SERVER_ERROR out of memory storing object: " + e.why + "; " + e.next);
         case errc::too_large:
             return answer("SERVER_ERROR object too large for cache");

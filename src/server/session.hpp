@@ -1,22 +1,22 @@
 // server/session.hpp: one client's conversation, without its socket.
 //
-// Purpose. Bytes go in, answers come out in an answer_queue, the store changes in between. Nothing
-// here knows of sockets or threads, so tests and the fuzzer drive it byte by byte.
+// Purpose. Consumes bytes, appends answers to an answer_queue, and changes the store. It uses
+// neither sockets nor threads, so tests and the fuzzer drive it byte by byte.
 //
-// I1  consume() is a function of the stream, not of its packets: what it did not take it wants to
-//     see again, with more behind it.
-// I2  Once the queue holds output_bound bytes nothing more is carried out: a get of many keys stops
-//     between two keys and goes on when there is room. So a client that does not read costs at most
-//     the bound and one value.
-// I3  One call of consume() carries out a bounded number of requests, so that no client has a
-// thread for itself.
-//  I4  With acks that wait, the answer to every command that may write, whatever
-// its outcome, is held until the
-//     epoch that the outcome was true in is durable. Answers to reads are not held for themselves.
+// I1  consume() depends on the stream, not on its packets: unconsumed bytes must be passed again,
+//     followed by more.
+// I2  Once the queue contains output_bound bytes, nothing more is executed: a get of many keys
+//     stops between two keys and continues when there is room. So a client that does not read costs
+//     at most the bound and one value.
+// I3  One call of consume() executes a bounded number of requests, so that no client monopolises a
+//     thread.
+// I4  With --ack durable, the answer to every command that may write, whatever its outcome, is held
+//     until the epoch in which the outcome was true is durable. Answers to reads are not held for
+//     themselves.
 //
-// Concurrency. None: a connection's thread owns it; so does the context that a worker's sessions
-// share. Bad input. framing.hpp and protocol.hpp. An error of the store is answered with
-// SERVER_ERROR.
+// Concurrency. None: owned by a connection's thread, as is the context that a worker's sessions
+// share.
+// Bad input. framing.hpp and protocol.hpp. An error of the store is answered with SERVER_ERROR.
 #pragma once
 
 #include <holdfast/store.hpp>
@@ -33,7 +33,7 @@
 
 namespace hf::detail {
 
-/// What the sessions of one thread share.
+/// The state that the sessions of one thread share.
 struct session_context {
     explicit session_context(store& r) : records(r) {}
 
@@ -42,7 +42,7 @@ struct session_context {
     std::size_t output_bound = std::size_t{1} << 20;   ///< bytes
     bool ack_durable = false;
     std::string version;
-    /// What `stats <argument>` answers, END included; nullopt: no such statistics.
+    /// The answer to `stats <argument>`, including END; nullopt: unknown argument.
     std::function<std::optional<std::string>(std::string_view argument)> stats;
     counters count;
     store::record scratch;
@@ -53,17 +53,17 @@ class session {
    public:
     explicit session(session_context& shared) : shared_(shared) {}
 
-    /// Takes what it can and returns how many bytes that were. Carries out up to requests_a_turn
-    /// requests; the keys of a get count one each.
+    /// Consumes input and returns how many bytes. Executes up to requests_a_turn requests; each key
+    /// of a get counts as one.
     std::size_t consume(std::string_view input);
 
     static constexpr int requests_a_turn = 1000;
 
-    /// No further input will be taken; the connection ends when the answers are sent.
+    /// No more input is consumed; the connection closes after the answers are sent.
     [[nodiscard]] bool finished() const noexcept { return finished_; }
-    /// Nothing is carried out until answers were sent.
+    /// Nothing is executed until answers were sent.
     [[nodiscard]] bool blocked() const noexcept { return answers_.size() >= shared_.output_bound; }
-    /// There may be more to carry out in the input as it is: others had to have their turn.
+    /// consume() has reached its limit: there may be more to execute in the current input.
     [[nodiscard]] bool paused() const noexcept { return turns_left_ == 0; }
     [[nodiscard]] answer_queue& answers() noexcept { return answers_; }
     [[nodiscard]] const answer_queue& answers() const noexcept { return answers_; }
@@ -77,7 +77,7 @@ class session {
     void touch(const request& r);
     void flush_all(const request& r);
     void statistics_of(const request& r);
-    /// Goes on with the get of `line`; false: the queue is full, or the turn is over.
+    /// Continues the get of `line`; false: the queue is full, or the limit is reached.
     bool continue_get(std::string_view line);
     [[nodiscard]] bool get_one(std::string_view key);
 
@@ -86,12 +86,12 @@ class session {
     void answer_error(const error& e);
     [[nodiscard]] u64 expiry_of(std::int64_t exptime) const;
 
-    /// The get that is being carried out, or the update whose data is arriving.
+    /// The get in progress, or the update whose data is arriving.
     struct {
         verb what = verb::refuse;
         std::size_t line_size =
-            0;  ///< get: bytes of its line, line feed included; 0: no get is under way
-        std::size_t position = 0;  ///< get: where in the line the next key may begin
+            0;  ///< get: bytes of its line, line feed included; 0: no get is in progress
+        std::size_t position = 0;  ///< get: where in the line the next key begins
         u64 expires = 0;
         u64 unique = 0;
         u32 flags = 0;

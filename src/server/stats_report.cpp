@@ -111,13 +111,14 @@ std::string general_report(const server_facts& facts, const server_options& opti
     for (std::size_t i = 0; i < counted.size(); ++i) {
         r.line(tally_names[i], counted[i]);
     }
-    // What dashboards of memcached look for.
+    // Lines that memcached dashboards read.
     if (s.records) r.line("curr_items", *s.records);
     r.line("bytes", s.allocated_bytes);
     r.line("limit_maxbytes", s.most_bytes);
-    r.line("evictions", 0);  // a store that is full refuses
+    r.line("evictions", 0);  // a full store refuses writes instead
     r.line("accepting_conns", 1);
-    r.line("listen_disabled_num", 0);  // those beyond the limit are accepted, told, and closed
+    // excess connections are accepted, get an error, and are closed
+    r.line("listen_disabled_num", 0);
     r.line("threads", options.threads);
     r.line("ack", name_of(options.ack));
     checkpoint_lines(r, s);

@@ -10,7 +10,7 @@
 
 namespace hf::detail {
 
-/// What the server knows about itself besides what its workers count.
+/// The server's state beyond its workers' counters.
 struct server_facts {
     u64 now = 0;         ///< seconds since 1970
     u64 started_ns = 0;  ///< by now_ns()

@@ -9,7 +9,7 @@ namespace {
 
 constexpr std::size_t data_end = 2;  // CR LF
 
-/// Keys to be looked for.
+/// The keys to prefetch.
 struct key_list {
     std::array<std::string_view, upcoming_requests::most> at;
     std::size_t count = 0;

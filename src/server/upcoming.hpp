@@ -1,13 +1,13 @@
-// server/upcoming.hpp: the requests that lie whole in the input, understood before their turn.
+// server/upcoming.hpp: parses the complete requests in the input ahead of time.
 //
-// Purpose. A client that sends many requests at once lets us know which keys come next. Where their
-// records are is waited for once then, for all of them together, and not by one request behind the
-// other.
+// Purpose. If a client pipelines requests, the next keys are known in advance. Their records are
+// prefetched together, so that the cache misses of these requests overlap.
 //
-// I1  take() is asked for the lines of one input in their order. What it looked at is what comes:
-//     the size in a line says where the next one begins, whatever becomes of the request.
+// I1  take() is called for the lines of one input in order. The lines parsed ahead are those that
+//     will follow: the size in a line determines where the next one begins, whatever the request's
+//     outcome.
 //
-// Concurrency. None: the sessions of a thread share it, each for the time of one input.
+// Concurrency. None: shared by the sessions of a thread, each for the duration of one input.
 #pragma once
 
 #include <holdfast/store.hpp>
@@ -22,12 +22,12 @@ namespace hf::detail {
 
 class upcoming_requests {
    public:
-    static constexpr std::size_t most = 16;  ///< requests, and keys, that are looked at at once
+    static constexpr std::size_t most = 16;  ///< requests, and keys, that are parsed ahead
 
-    /// An input begins, or ends: views into the last one are void.
+    /// Call when an input begins or ends, because views into the last one are invalid.
     void forget() noexcept { next_ = count_ = 0; }
 
-    /// The request of `line`, which lies in `input`. Valid until the next call.
+    /// The request of `line`, which is part of `input`. Valid until the next call.
     const request& take(std::string_view input, std::string_view line, const store& records) {
         if (next_ == count_) look(input, line, records);
         HF_ASSERT(lines_[next_] == line.data(), "I1: another line than was expected");

@@ -11,7 +11,7 @@
 namespace hf::detail {
 namespace {
 
-/// How long a shutdown waits for clients to take their answers.
+/// How long a shutdown waits for clients to read their answers.
 constexpr std::chrono::seconds grace_time{3};
 
 }  // namespace

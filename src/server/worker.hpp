@@ -1,7 +1,7 @@
-// server/worker.hpp: one thread of the server, its event loop and its connections.
+// server/worker.hpp: a server thread with its event loop and its connections.
 //
 // Concurrency. adopt(), release(), shut_down() and abandon() may be called from any thread: they
-// leave the work to the worker's own. Everything else belongs to that thread.
+// post the work to the worker's thread. Everything else runs on that thread.
 #pragma once
 
 #include "server/durability_waiter.hpp"
@@ -22,10 +22,10 @@ namespace hf::detail {
 
 class connection;
 
-/// What all workers share.
+/// The state that all workers share.
 struct shared_state {
     std::atomic<u64> open_connections{0};
-    durability_waiter* waiter = nullptr;  ///< with acks that wait
+    durability_waiter* waiter = nullptr;  ///< with --ack durable
 };
 
 class worker {
@@ -38,11 +38,11 @@ class worker {
     void start();
     void join();
 
-    /// Takes a connection over. Counted in open_connections by the caller.
+    /// Takes over a connection. The caller has counted it in open_connections.
     void adopt(asio::ip::tcp::socket socket);
-    /// Further epochs are durable: answers that waited for them may be sent.
+    /// More epochs are durable: sends answers that waited for them.
     void release();
-    /// Ends reading; the loop ends once everything is sent, or after a grace time.
+    /// Ends reading; the loop ends after everything is sent, or after a grace time.
     void shut_down();
     /// Ends at once, without sending anything more.
     void abandon();

@@ -9,7 +9,7 @@ namespace {
 constexpr u16 owner = 0;
 constexpr layout::room_format snapshot_rooms[] = {epoch_format, {"snapshot", 1}};
 
-/// Elsewhere a plain store reaches the medium by itself.
+/// On other media a plain store reaches the medium at any time.
 result<void> accept(medium_kind kind, const std::filesystem::path& path) {
     if (kind == medium_kind::file) return {};
     return failure({errc::medium, "open the snapshot", path.string(),
@@ -23,7 +23,7 @@ result<opened_region> open_file(const std::filesystem::path& path,
     opening_options all;
     all.file = o.file;
     all.file.kind = discipline::snapshot;
-    // More than there can be is refused with the sum; it must not wrap around to a little.
+    // Impossible sizes are refused with the sum, which must not wrap around to a small number.
     all.file.initial_size = std::max(o.bytes, o.bytes + layout::page_size);
     all.journal = {o.journal, o.tracking};
     all.rooms = snapshot_rooms;
@@ -58,7 +58,7 @@ result<std::unique_ptr<snapshot_machine>> snapshot_machine::open(const std::file
 result<void> snapshot_machine::grow(u64 bytes) {
     const u64 pages = bytes / layout::page_size + (bytes % layout::page_size != 0 ? 1 : 0);
     if (pages == 0) return {};
-    const epoch_guard inside(*epochs_);  // no boundary copies a header that is being changed
+    const epoch_guard inside(*epochs_);  // no boundary captures a half-changed header
     auto grown = region_->grow(segment_kind::heap, pages, owner);
     return grown ? result<void>{} : tl::unexpected(grown.error());
 }
@@ -70,7 +70,7 @@ result<u64> snapshot_machine::checkpoint() {
     }
     epochs_->wait_for_base();
     const u64 ending = epochs_->current_epoch();
-    // A refusal may be over when it is asked for, and then the epoch can be ended.
+    // A refusal may have ended when it is queried, and then the epoch can be ended.
     while (epochs_->current_epoch() == ending) {
         if (auto ok = epochs_->accepts_writes(); !ok) return tl::unexpected(ok.error());
         epochs_->end_epoch();

@@ -1,9 +1,9 @@
-// snapshot/machine.hpp: a region of the discipline `snapshot` brought up: file, pages, epochs.
+// snapshot/machine.hpp: an open region of the discipline `snapshot`: file, pages, epochs.
 //
-// Purpose. Puts together what is there: the region, whose pages behind the header are the user's; a
-//  page tracker, which finds the lines that changed (paging/page_tracker.hpp); and epochs, whose
+// Purpose. Combines existing parts: the region, whose pages after the header belong to the user; a
+//  page tracker, which finds the changed lines (paging/page_tracker.hpp); and epochs, whose
 //  boundary is the checkpoint. There is no allocator and no index, and nothing is written into the
-//  user's pages. What makes it right is said where it happens.
+//  user's pages. Correctness arguments are in these parts.
 //
 // On the medium.
 //
@@ -22,20 +22,20 @@ struct snapshot_machine_options {
     region_options file;
     epoch_options epochs;
     page_tracker::way tracking = page_tracker::way::written;
-    u64 bytes = u64{64} << 20;  ///< of memory, at least
+    u64 bytes = u64{64} << 20;  ///< minimum size of the memory
     journal::geometry journal;
 };
 
 class snapshot_machine {
    public:
-    /// Opens or creates, recovers, and lets operations in.
+    /// Opens or creates, recovers, and enables operations.
     [[nodiscard]] static result<std::unique_ptr<snapshot_machine>> open(
         const std::filesystem::path& path, snapshot_machine_options options);
 
-    /// Ends the last epoch and marks the region clean. Nothing else may be running.
+    /// Ends the last epoch and marks the region clean. No other call may be running.
     [[nodiscard]] result<void> close() { return epochs_->close(); }
     [[nodiscard]] result<void> grow(u64 bytes);
-    /// Ends the running epoch and returns it. Not from inside an operation.
+    /// Ends the running epoch and returns it. Must not be called within an operation.
     [[nodiscard]] result<u64> checkpoint();
 
     [[nodiscard]] std::span<std::byte> memory() const noexcept {

@@ -154,7 +154,7 @@ snapshot::guard::guard(const snapshot& s) {
     lane& mine = s.impl_->lane_outside();
     d.slow_writer();
     const auto* inside = ::new (static_cast<void*>(inside_)) epoch_guard(d, mine);
-    mine.mark_written();  // or at least it may have: the clock has nothing better to go by
+    mine.mark_written();  // assumed: the clock has no better information
     epoch_ = inside->epoch();
 }
 

@@ -7,7 +7,7 @@
 namespace hf {
 namespace {
 
-/// The key as an error message shows it.
+/// The key in printable form, for an error message.
 std::string printable(std::string_view key) {
     constexpr std::size_t most = 64;
     std::string text = "key \"";

@@ -1,8 +1,8 @@
-// Operations that make a record out of the one that is there: incr, decr, touch, append, prepend.
+// Operations that derive a record from the current one: incr, decr, touch, append, prepend.
 //
-// Small records are changed under the node's lock. Large ones are copied, changed and put in place
-// if their cas unique is still the same; the loop ends because a lost round means that another
-// writer has won.
+// Small records are changed under the node's lock. Large ones are copied, changed, and stored if
+// their cas unique is unchanged; otherwise the operation retries. The loop is lock-free: a lost
+// round means that another writer has succeeded.
 #include "store/store_impl.hpp"
 #include "store/store_number.hpp"
 
@@ -222,7 +222,7 @@ result<store::reply> store::impl::extend(std::string_view key, std::string_view 
         whole.append(at_end ? data : old.data());
         auto done = write_if(key, whole, old.about, what,
                              [](const sighting& seen, const detail::record_header& expected) {
-                                 // A touch in between changes the expiry alone; it must not be
+                                 // A concurrent touch changes only the expiry, which must not be
                                  // undone.
                                  const bool same = seen.state == sighting_state::live &&
                                                    seen.header.unique == expected.unique &&

@@ -1,4 +1,4 @@
-// The store's own record: unique numbers and flush_all.
+// The store's own record: blocks of unique numbers, and flush_all.
 #include "base/check.hpp"
 #include "store/store_impl.hpp"
 
@@ -77,7 +77,7 @@ result<u64> store::impl::draw_unique() {
     const std::lock_guard lock(master_mutex);
     for (;;) {
         if (const auto number = numbers.draw()) {
-            return *number;  // of the next block, which may be another thread's doing
+            return *number;  // possibly from a block that another thread has opened
         }
         auto next = master;
         ++next.spent_blocks;
@@ -96,12 +96,12 @@ result<u64> store::impl::draw_unique() {
 }
 
 result<store::reply> store::impl::flush_now(u64 due) {
-    const auto mark = draw_unique();  // before the lock, which it may need itself
+    const auto mark = draw_unique();  // before the lock, which it may take itself
     if (!mark) {
         return failure(mark.error());
     }
     const std::lock_guard lock(master_mutex);
-    // Or what was stored behind the other one's mark would be flushed, too.
+    // Otherwise records stored after the other thread's mark would be flushed, too.
     if (due != 0 && master.flush_at != due) return reply{outcome::stored, 0, 0};
     auto next = master;
     next.flush_mark = std::max(next.flush_mark, *mark);

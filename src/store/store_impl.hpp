@@ -1,21 +1,22 @@
-// store/store_impl.hpp: the inside of hf::store.
+// store/store_impl.hpp: the implementation of hf::store.
 //
-// Every write follows one scheme. The record, with a fresh cas unique, is built without a lock;
-// then the map puts it in place under the node's lock if the record that is there allows it. The
-// condition also looks at the flush mark: a flush_all may have drawn its mark since our number was
-// drawn, and a number at or below the mark means "absent". Such a write starts again with a new
-// number (the outcome `overtaken`).
+// Every write follows one scheme. The record, with a new cas unique, is built without a lock; then
+// the map stores it under the node's lock if the current record allows it. The condition also
+// checks the flush mark: a flush_all may have drawn its mark after our number was drawn, and a
+// number at or below the mark means "absent". Such a write retries with a new number (the outcome
+// `overtaken`).
 //
 //  I1  A record is dead, and so absent, if its expiry has passed or its cas unique is at most the
 //      flush mark.
-//  I2  No write puts a record in place that the flush mark in memory already covers.
-//  I3  The flush mark on the medium is at least the one in memory: flush_all writes first and
-//      publishes then.
-//  I4  No record with a short header is put before the store's own record says that there may be
-//      some (store_record.hpp, I3): in the same epoch or an earlier one, so that no crash leaves
-//      the record alone.
-// Why I2 and I3 make flush_all atomic: a write that checks before the mark is published lies before
-// the flush, and any later write of its key, which waits for the node's lock, lies behind both.
+//  I2  No write stores a record that the flush mark in memory already covers.
+//  I3  The flush mark on the medium is at least the one in memory: flush_all writes first, then
+//      publishes.
+//  I4  No record with a short header is stored before the store's own record says that such records
+//      may exist (store_record.hpp, I3): in the same epoch or an earlier one, so that no crash
+//      leaves the record without it.
+// I2 and I3 make flush_all atomic: a write that checks before the mark is published is ordered
+// before the flush, and any later write of its key, which waits for the node's lock, is ordered
+// after both.
 //
 // Concurrency: master_mutex serialises changes of the store's own record; purge_mutex guards its
 // cursor. No condition called under a node's lock takes a mutex or calls the map.
@@ -41,7 +42,7 @@ namespace detail {
 
 enum class sighting_state : u8 { absent, dead, live, damaged };
 
-/// What lies under a key, as a store sees it.
+/// The record found under a key, as the store interprets it.
 struct sighting {
     sighting_state state = sighting_state::absent;
     record_header header;
@@ -54,7 +55,7 @@ struct store::impl {
     impl(hf::map m, std::function<std::uint64_t()> c)
         : records(std::move(m)), clock(std::move(c)) {}
 
-    /// Of the store's own record.
+    /// The key of the store's own record.
     static constexpr std::string_view master_key{};
 
     hf::map records;
@@ -62,7 +63,7 @@ struct store::impl {
     detail::unique_numbers numbers;
     std::atomic<u64> flush_mark{0};
     std::atomic<u64> flush_at{0};
-    std::atomic<bool> short_headers{false};  ///< as in `master`
+    std::atomic<bool> short_headers{false};  ///< same as in `master`
     std::mutex master_mutex;
     detail::master_record master;
     std::mutex purge_mutex;
@@ -73,28 +74,28 @@ struct store::impl {
     /// Reads the store's own record and opens a block of unique numbers.
     result<void> load();
 
-    /// Before every operation: the key's bounds, and a flush whose time has come.
+    /// Called before every operation: checks the key's size, and performs a flush that is due.
     result<void> begin(std::string_view key, const char* what);
     result<void> settle_flush();
-    /// `due`: what was put off until then, if nobody has done so meanwhile, or put it off anew. 0:
-    /// in any case.
+    /// Flushes now. `due`: only if the flush scheduled for that time is still pending; 0:
+    /// unconditionally.
     result<reply> flush_now(u64 due = 0);
     result<reply> flush_later(u64 when);
-    /// Writes `next` as the store's own record; needs master_mutex.
+    /// Writes `next` as the store's own record; requires master_mutex.
     result<ticket> write_master(const detail::master_record& next);
 
-    /// Before a record is encoded (I4).
+    /// Called before a record is encoded (I4).
     result<void> say_short_headers();
     result<u64> draw_unique();
 
     [[nodiscard]] detail::sighting look(std::optional<std::string_view> bytes,
                                         u64 at) const noexcept;
     [[nodiscard]] record::end end_of(const detail::sighting& found) const noexcept;
-    /// Gives a dead record's space back. Failing to is no error: the record is absent all the same.
+    /// Frees a dead record's space. A failure is ignored: the record is absent anyway.
     void sweep(std::string_view key, u64 at);
 
-    /// What writing over `found` comes to: outcome::stored lets it happen. `expected` is the
-    /// caller's.
+    /// Decides what a write over `found` results in; outcome::stored allows the write. `expected`
+    /// is the caller's argument.
     using rule = outcome (*)(const detail::sighting& found, const detail::record_header& expected);
     result<reply> write_if(std::string_view key, draft& value, attributes about, const char* what,
                            rule allowed, const detail::record_header& expected = {});
@@ -103,7 +104,7 @@ struct store::impl {
     result<reply> count(std::string_view key, u64 delta, bool up);
     result<reply> touch(std::string_view key, u64 expires, record* out);
     result<reply> touch_large(std::string_view key, u64 expires, record& out);
-    /// Decodes out.bytes_, which lies under `key`: live or not.
+    /// Decodes the record in out.bytes_. Returns false if it is expired or flushed, and frees it.
     result<bool> accept(std::string_view key, record& out, u64 at);
 
     static error damaged(const char* what, std::string_view key);

@@ -25,7 +25,7 @@ constexpr u8 options = has_flags | has_expires | has_wide_unique;
 
 constexpr std::size_t narrow_unique = 7;
 
-/// Writes fields one behind the other.
+/// Writes fields consecutively.
 class field_writer {
    public:
     explicit field_writer(encoded_header& to) noexcept : to_(to) {}
@@ -39,7 +39,7 @@ class field_writer {
     encoded_header& to_;
 };
 
-/// Reads them, and notes whether there were as many.
+/// Reads fields consecutively, and records whether enough bytes were there.
 class field_reader {
    public:
     explicit field_reader(std::string_view from) noexcept : from_(from) {}
@@ -61,7 +61,7 @@ class field_reader {
     bool complete_ = true;
 };
 
-/// Of version 1.
+/// The header of version 1.
 struct record_on_medium {
     u8 magic = 0xd5;
     u8 version = first_version;

@@ -1,4 +1,4 @@
-// Walks over all records.
+// Iterates over all records.
 #include "store/store_impl.hpp"
 
 #include <vector>
@@ -7,7 +7,8 @@ namespace hf {
 
 namespace {
 
-/// Bytes of values after which a call of purge() ends early: a scan copies what it visits.
+/// A call of purge() ends early after this many bytes of values, because a scan copies what it
+/// visits.
 constexpr std::size_t purge_bytes = std::size_t{1} << 20;
 
 }  // namespace
@@ -65,7 +66,7 @@ result<std::size_t> store::purge(std::size_t count) {
         std::size_t bytes = 0;
         std::vector<std::string> dead = {};
     } c{impl_.get(), impl_->now()};
-    // The store's own record is the first one where keys have an order, and does not count.
+    // In an ordered index the store's own record is the first one, and is not counted.
     const std::size_t about = impl_->purge_cursor.empty() ? count + 1 : count;
     const auto walked = impl_->records.walk(
         impl_->purge_cursor, about, [&c](std::string_view key, std::string_view bytes) {

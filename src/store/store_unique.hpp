@@ -1,14 +1,13 @@
-// store/store_unique.hpp: numbers that are never given out twice, not even over restarts and
-// crashes.
+// store/store_unique.hpp: numbers that are never repeated, not even after restarts and crashes.
 //
-// The numbers come in blocks of 2^block_bits. A session owns the block whose number is the map's
-// generation, which differs at each opening, plus the count of blocks that earlier sessions needed
-// beyond their own. A session that uses its block up takes one more: the caller makes the higher
-// count durable first, and only then opens the block. So a number can be remembered by a client
-// over a crash and will not come back.
+// Numbers are allocated in blocks of 2^block_bits. A session owns the block whose number is the
+// map's generation, which open() increments, plus the number of additional blocks that
+// earlier sessions used. A session that has used up its block takes one more: the caller makes the
+// incremented count durable first, and only then opens the block. So a client may remember a number
+// over a crash, and it is never reused.
 //
-// I1  What is given out lies in a block that this session owns: it is next_, and not beyond last_.
-// In the midst of open_block() next_ is beyond last_, whoever draws then has nothing yet.
+// I1  A number that is returned is in a block that this session owns: it is next_, and at most
+//     last_. During open_block() next_ is greater than last_, and draw() returns nullopt.
 // Concurrency: draw() from any thread; open_block() under the caller's lock.
 #pragma once
 
@@ -25,8 +24,7 @@ class unique_numbers {
     static constexpr unsigned block_bits = 40;
     static constexpr u64 block_count = u64{1} << (64 - block_bits);
 
-    /// So many numbers at the start of each block are left out: 0, but for tests, which want small
-    /// blocks.
+    /// Numbers skipped at the start of each block: 0, except in tests, which need small blocks.
 #ifdef HF_PERSIST_POINTS
     static inline std::atomic<u64> left_out{0};
 #else
@@ -37,7 +35,7 @@ class unique_numbers {
     [[nodiscard]] std::optional<u64> draw() noexcept {
         u64 number = next_.load(std::memory_order_relaxed);
         do {
-            // Behind the greatest of 64 bits next_ is 0.
+            // After the greatest 64-bit number next_ is 0.
             if (number == 0 || number > last_.load(std::memory_order_acquire)) {
                 return std::nullopt;
             }
@@ -45,8 +43,8 @@ class unique_numbers {
         return number;
     }
 
-    /// Goes on in `block`, leaving the first `skip` of its numbers out. Number 0 is never given
-    /// out.
+    /// Continues in `block`, without the first `skip` of its numbers. The number 0 is never
+    /// returned.
     void open_block(u64 block, u64 skip = 0) noexcept {
         HF_ASSERT(block < block_count && skip < u64{1} << block_bits, "a block of no numbers");
         HF_ASSERT(block << block_bits >= last_.load(std::memory_order_relaxed),

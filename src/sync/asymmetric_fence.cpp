@@ -11,7 +11,7 @@ namespace {
 
 long membarrier(int command) noexcept { return ::syscall(__NR_membarrier, command, 0, 0); }
 
-/// Refused by a kernel that has not this kind.
+/// False if the kernel lacks this kind of membarrier.
 bool register_membarrier() noexcept {
     return membarrier(MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED) == 0;
 }
@@ -26,8 +26,8 @@ void heavy_fence() noexcept {
     std::atomic<int> word{0};
     word.fetch_add(1, std::memory_order_seq_cst);
     if (detail::membarrier_available) {
-        // After a successful registration this can fail only for want of kernel memory; going on
-        // without the barrier would let an operation cross an epoch's end unseen.
+        // After a successful registration this can fail only if kernel memory is exhausted;
+        // continuing without the barrier would let an operation cross an epoch's end unseen.
         HF_CHECK(membarrier(MEMBARRIER_CMD_PRIVATE_EXPEDITED) == 0, "membarrier(2) failed");
     }
 }

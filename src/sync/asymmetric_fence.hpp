@@ -6,8 +6,8 @@
 // on every processor that runs a thread of this process (membarrier(2), PRIVATE_EXPEDITED), and
 // light_fence() is a compiler barrier.
 //
-// Guarantee. Of a thread T that does `A; light_fence(); B` and one that does `C; heavy_fence(); D`:
-// D sees A, or B sees C. Where the kernel has no membarrier, and under ThreadSanitizer (which
+// Guarantee. If thread T does `A; light_fence(); B` and another one `C; heavy_fence(); D`, then D
+// sees A, or B sees C. If the kernel has no membarrier, and under ThreadSanitizer (which
 // models neither), light_fence() is a real fence.
 //
 // Literature: membarrier(2); Dice, Huang, Yang, "Asymmetric Dekker Synchronization" (2001).
@@ -20,13 +20,13 @@
 namespace hf {
 
 namespace detail {
-/// Whether membarrier(2) is registered for this process. Decided once, before main().
+/// True if membarrier(2) is registered for this process. Constant, determined before main().
 extern const bool membarrier_available;
 }  // namespace detail
 
 inline void light_fence() noexcept {
 #if defined(HF_TSAN)
-    // Sequentially consistent operations on one word: what TSan understands of a fence.
+    // Sequentially consistent operations on one word, which TSan models.
     static std::atomic<int> word{0};
     word.fetch_add(0, std::memory_order_seq_cst);
 #else
@@ -38,11 +38,11 @@ inline void light_fence() noexcept {
 #endif
 }
 
-/// Whether light_fence() costs nothing but what the compiler may not do. Does not change: who has
-/// asked once need not ask each time, and may use free_light_fence() instead.
+/// True if light_fence() is only a compiler barrier. The result never changes: a caller may test it
+/// once and then use free_light_fence().
 [[nodiscard]] inline bool light_fence_is_free() noexcept {
 #if defined(HF_TSAN)
-    return true;  // so that it sees who relies on it; free_light_fence() is a real one
+    return true;  // so that TSan checks code that relies on it; free_light_fence() is a real one
 #else
     return detail::membarrier_available;
 #endif

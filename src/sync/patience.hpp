@@ -1,4 +1,4 @@
-// sync/patience.hpp: when beginning anew is no longer a race, and waiting no longer a wait.
+// sync/patience.hpp: bounds on retries and lock waits, after which an index is reported as corrupt.
 #pragma once
 
 #include "base/clock.hpp"
@@ -13,12 +13,12 @@
 
 namespace hf {
 
-/// How long somebody has waited who looks now and then. What passes between two looks counts only
-/// as far as the waiting alone explains it: a process that was stopped, or a machine that slept,
-/// has let nobody wait.
+/// Measures how long a thread has waited, if it calls look() from time to time. An interval between
+/// two calls counts up to a limit, so the time of a stopped process or a sleeping machine does not
+/// count.
 class time_waited {
    public:
-    /// So far, from the first call on.
+    /// The waiting time so far, in nanoseconds; starts with the first call.
     [[nodiscard]] u64 look() noexcept {
         constexpr u64 most_between_ns = 100'000'000;
         const u64 now = now_ns();
@@ -32,26 +32,26 @@ class time_waited {
     u64 sum_ = 0;
 };
 
-/// How long anybody waits before it calls what it waits for damage. Whoever knows that no thread
-/// but its own is at work, as tests of damaged regions do, may wait for less; it orders nothing.
+/// The time-outs after which a wait is reported as corruption. A test that knows that no other
+/// thread is running may set smaller ones. Relaxed; they synchronise nothing.
 struct longest_waits {
     static inline std::atomic<u64> again_ns{2'000'000'000};  ///< for others' changes to end
     static inline std::atomic<u64> lock_ns{5'000'000'000};   ///< for a lock
 };
 
-/// Behind some hundred pauses, most of which give the processor away: on a busy machine these alone
-/// may take a second.
+/// A short sleep, used after some hundred pauses. Most of these yield the processor: on a busy
+/// machine they alone may take a second.
 inline void sleep_a_little() { std::this_thread::sleep_for(std::chrono::microseconds(50)); }
 
-/// Counts how often an operation has begun anew because of what another was changing. That other
-/// may have lost its processor in the middle of it, so it is given time; when that is over, what
-/// sends the operation back is damage. A tree that has been found damaged so once is not waited for
-/// again: `known` is the tree's.
+/// Counts how often an operation has restarted because of another thread's unfinished change. That
+/// thread may have lost its processor, so it is given time. After the time-out the state that
+/// forces the restart is reported as damage. Once a tree was found damaged in this way, later
+/// operations use a shorter time-out: `known` is a flag of the tree.
 class patience {
    public:
     explicit patience(std::atomic<bool>& known) noexcept : known_(known) {}
 
-    /// `offset`: of what sent it back. Throws damage.
+    /// Counts a restart; `offset` is that of the node that forced it. Throws damage.
     [[gnu::noinline]] void again(u64 offset) {
         const bool known = known_.load(std::memory_order_relaxed);
         if (++tries_ < (known ? spins_if_known : spins)) {
@@ -64,7 +64,7 @@ class patience {
         }
         sleep_a_little();
     }
-    /// The operation has got further.
+    /// The operation has made progress.
     void reset() noexcept {
         tries_ = 0;
         waited_ = {};
@@ -73,20 +73,20 @@ class patience {
    private:
     static constexpr unsigned spins = 256;
     static constexpr unsigned spins_if_known = 64;
-    std::atomic<bool>& known_;  ///< orders nothing
+    std::atomic<bool>& known_;  ///< relaxed; synchronises nothing
     unsigned tries_ = 0;
-    time_waited waited_;  ///< since the spins were over
+    time_waited waited_;  ///< since the spinning ended
     backoff pause_;
 };
 
-/// Waits for the holder of a node's lock. Nobody holds one for long; but a word that is damaged may
-/// say that it is held, in this opening of the region, and by nobody. For such a node, `stuck` of
-/// the tree, others wait for some slices of a processor's time only, until one has not waited in
-/// vain: then it was a holder that was slow.
+/// Waits for the owner of a node's lock. Locks are held briefly. But a corrupt lock word may claim
+/// that the lock is held in this session, although no thread holds it. The tree's word `stuck`
+/// names such a node: other threads wait for it for some time slices only, until one wait succeeds,
+/// which shows that an owner was merely slow.
 class vigil {
    public:
     vigil(std::atomic<u64>& stuck, u64 node) noexcept : vigil(stuck, node, node) {}
-    /// Where `stuck` is that of more than one tree: what tells nodes apart, and the node's offset.
+    /// For a word `stuck` shared by several trees: `node` identifies the node among all of them.
     vigil(std::atomic<u64>& stuck, u64 node, u64 offset) noexcept
         : stuck_(stuck), node_(node), offset_(offset) {}
     vigil(const vigil&) = delete;
@@ -95,18 +95,18 @@ class vigil {
         if (!in_vain_ && is_known()) stuck_.store(0, std::memory_order_relaxed);
     }
 
-    /// Throws damage.
+    /// Waits a little longer with each call. Throws damage after the time-out.
     void wait() {
         if (++tries_ < spins) {
             pause_.wait();
             return;
         }
         if (held_up::is_anybody()) {
-            waited_ = {};  // it may be the holder
+            waited_ = {};  // the lock's owner may be the thread that waits for the disk
         } else if (waited_.look() > most_ns()) {
             in_vain_ = true;
             stuck_.store(node_, std::memory_order_relaxed);
-            throw damage(offset_, "a node is locked, and nobody gives it back");
+            throw damage(offset_, "a node is locked, and its lock is never released");
         }
         sleep_a_little();
     }
@@ -122,7 +122,7 @@ class vigil {
 
     static constexpr unsigned spins = 256;
     static constexpr u64 longest_if_known_ns = 10'000'000;
-    std::atomic<u64>& stuck_;  ///< orders nothing
+    std::atomic<u64>& stuck_;  ///< relaxed; synchronises nothing
     u64 node_;
     u64 offset_;
     bool in_vain_ = false;

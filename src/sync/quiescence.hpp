@@ -1,32 +1,32 @@
-// quiescence.hpp: finding out that nobody is inside, at no cost to those who go in and out.
+// quiescence.hpp: excludes all threads from a section, at no cost for threads that enter it.
 //
-// Purpose. Threads go inside and leave all the time. Now and then one of them wants all the others
-// outside: to end an epoch, to reuse what was unlinked. Each thread has a flag of its own. Who goes
-// in raises it and then looks whether the way is closed; who empties the place closes the way
-// first and then waits for every flag.
+// Purpose. Threads enter a section and leave it all the time. From time to time one of them needs
+// all others outside: to end an epoch, or to reuse unlinked memory. Each thread has its own flag. A
+// thread that enters sets its flag and then checks whether the section is closed. The thread that
+// drains closes the section first and then waits for every flag.
 //
-//     who goes in                              who empties
+//     a thread that enters                     the thread that drains
 //
 //     flag.enter();                 (1)        closed.store(true);           (4)
 //     if (closed.load(acquire)) {   (2)        drain(...);                   (5)
-//         flag.leave();                        // nobody is inside
-//         wait, and begin again                closed.store(false, release); (6)
+//         flag.leave();                        // no thread is inside
+//         wait, and try again                  closed.store(false, release); (6)
 //     }
 //     // inside
 //     flag.leave();                 (3)
 //
 // Invariants.
-//  Q1  From the return of drain() until the way is opened nobody is inside.
-//  Q2  What was stored inside before is seen by who has drained, and what that one stores is seen
-//      by those who come in afterwards.
+//  Q1  From the return of drain() until the section is reopened no thread is inside.
+//  Q2  The draining thread sees all stores made inside before, and threads that enter later see the
+//      stores of the draining thread.
 //
-// Memory order. The store in (1) must not be overtaken by the load in (2), nor that in (4) by the
-// loads in (5): enter() ends with a light_fence(), drain() begins with a heavy_fence(). By their
-// guarantee (asymmetric_fence.hpp) the load in (5) sees the flag up, or the load in (2) sees the
-// way closed: that is Q1. (3) is a release store and (5) loads with acquire, (6) is a release store
-// and (2) loads with acquire: that is Q2. A flag that is new is counted before it is raised, and
-// the count is read behind the heavy fence; so the same argument says that drain() looks at the
-// flag, or its owner finds the way closed.
+// Memory order. The load in (2) must not be reordered before the store in (1), nor the loads in (5)
+// before the store in (4): enter() ends with a light_fence(), drain() begins with a heavy_fence().
+// By their guarantee (asymmetric_fence.hpp) the load in (5) sees the flag set, or the load in (2)
+// sees the section closed: that is Q1. (3) is a release store and (5) loads with acquire, (6) is a
+// release store and (2) loads with acquire: that is Q2. A new flag is counted before it is set, and
+// the count is read after the heavy fence. So by the same argument drain() checks the flag, or its
+// owner sees the section closed.
 //
 // Giving up. drain_until() is drain() with a deadline. After it has found a flag up past the
 // deadline neither Q1 nor Q2 holds: its caller opens the way again, (6), and has learned the flag's
@@ -45,19 +45,19 @@
 
 namespace hf {
 
-/// Up while its owner is inside, or tries to be. In a line of its own: others poll it.
+/// Set while its owner is inside, or tries to enter. In a separate line, since others poll it.
 class alignas(64) presence_flag {
    public:
-    /// (1): the caller now looks whether the way is closed.
+    /// Step (1). The caller then checks whether the section is closed.
     void enter() noexcept {
         up_.store(1, std::memory_order_relaxed);
         light_fence();
     }
-    /// (3).
+    /// Step (3).
     void leave() noexcept { up_.store(0, std::memory_order_release); }
     [[nodiscard]] bool is_up() const noexcept { return up_.load(std::memory_order_acquire) != 0; }
-    /// For its owner, and for assertions: it orders nothing, or the crash lab would take it for the
-    /// barrier that a release build does not have.
+    /// For its owner, and for assertions. Relaxed, since the crash lab would treat an acquire load
+    /// as a barrier, which a release build does not have.
     [[nodiscard]] bool is_up_here() const noexcept {
         return up_.load(std::memory_order_relaxed) != 0;
     }
@@ -79,8 +79,7 @@ class alignas(64) presence_flag {
     std::atomic<u32> up_{0};
 };
 
-/// (5), after the way was closed. `count()` tells how many flags there are, `flag(i)` is one of
-/// them.
+/// Step (5), after the section was closed. `count()` is the number of flags, `flag(i)` one of them.
 template <class Count, class Flag>
 void drain(Count&& count, Flag&& flag) noexcept {
     heavy_fence();

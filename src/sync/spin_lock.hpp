@@ -1,9 +1,9 @@
-// spin_lock.hpp: a small volatile lock for short critical sections, and the pause between two
-// tries.
+// spin_lock.hpp: a small volatile lock for short critical sections, and the back-off between two
+// attempts.
 //
-// Volatile: it lies in ordinary memory and never in a region (a lock on the medium is garbage after
-// a crash). After a bounded number of tries a waiter gives its processor away, so that a
-// descheduled owner can go on.
+// The lock belongs in ordinary memory, never in a region (after a crash its word is meaningless).
+// After a bounded number of attempts a waiter yields its processor, so that a descheduled owner can
+// run.
 #pragma once
 
 #include <sched.h>
@@ -14,7 +14,7 @@ namespace hf {
 
 inline void cpu_relax() noexcept { __builtin_ia32_pause(); }
 
-/// Waits a little, longer with each call: pauses first, then yields the processor.
+/// Waits, longer with each call: first with pause instructions, then by yielding the processor.
 class backoff {
    public:
     void wait() noexcept {

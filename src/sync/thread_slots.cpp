@@ -44,7 +44,7 @@ struct slots_of_thread {
         my_slot_cache = {};
     }
 
-    /// Forgets objects that are gone.
+    /// Removes bindings to destroyed objects.
     void prune() {
         const std::lock_guard guard(registry().mutex);
         std::erase_if(bindings,
@@ -113,7 +113,7 @@ void* slot_table::bind() {
         }
         return false;
     });
-    // What needs memory comes first: without it nothing has been taken (T2).
+    // Allocate first: if that fails, no slot has been taken (T2).
     mine.bindings.reserve(mine.bindings.size() + 1);
     void* const slot = make(index);
     owned_[index] = true;
@@ -129,7 +129,7 @@ void* slot_table::bind() {
 void slot_table::release(u32 index) {
     {
         const std::lock_guard guard(mutex_);
-        HF_ASSERT(owned_[index], "T1: a slot that nobody owns was given back");
+        HF_ASSERT(owned_[index], "T1: a slot without an owner was returned");
         owned_[index] = false;
     }
     freed_.notify_one();

@@ -4,9 +4,9 @@
 //   63        44 43      26 25       8  7   3       2          1          0
 //   | generation |  nsplit  |  ninsert  | flags | splitting | inserting | locked |
 //
-// Usage. The word lies beside the fields that it guards, in a node of a tree, a bucket, a page. All
-// of these fields are atomics. Readers load them with acquire order, writers store them with
-// release order; on x86-64 neither costs anything.
+// Usage. The word is stored beside the fields that it guards, in a node of a tree, a bucket, a
+// page. All of these fields are atomics. Readers load them with acquire order, writers store them
+// with release order; on x86-64 neither costs anything.
 //
 //     reader                                      writer
 //       for (;;) {                                  w.lock(generation);
@@ -16,40 +16,41 @@
 //       }
 //       ... only now follow what was read ...
 //
-// Read protocol. stable() gives the word as it is while no change is under way. What was read after
-// it is one state of the node if changed() says no; else it may be a mixture and is thrown away
-// before anything in it is followed. split_since() tells what has happened: false, entries have
-// come or changed, read this node again; true, entries have left for another node, or a flag has
-// turned, so what is looked for may be elsewhere.
+// Read protocol. stable() returns the word when no change is in progress. The values read after it
+// belong to one state of the node if changed() returns false; otherwise they may be a mixture and
+// are discarded before any of them is followed. split_since() tells the kind of change. False:
+// entries were inserted or changed; read this node again. True: entries have moved to another node,
+// or a flag has changed, so the key may be elsewhere.
 //
 // Write protocol. lock(), then a mark before the first store, then the stores, then unlock(), which
-// counts the mark up and takes it away. mark_inserting(): entries appear, or places are reused.
-// mark_splitting(): entries leave. If both are set, splitting counts. A change that is a single
-// store, with a sound node before it and after it, needs no mark. Flags are the user's: five bits
-// that change under the lock and live as long as the word.
+// increments the mark's counter and clears the mark. mark_inserting(): entries are inserted, or
+// slots reused. mark_splitting(): entries move away. If both are set, splitting counts. A change of
+// a single store, with a valid node before and after it, needs no mark. Flags belong to the user:
+// five bits that change under the lock and live as long as the word.
 //
-// After a crash. A word in a region is volatile in meaning, and its line may have reached the
-// medium at any moment, lock and marks set (Cohen et al., ASPLOS 2019, section 4.3). So each
-// opening of the region has a new generation, and lock() writes it into the word. A lock or mark of
-// another generation is nobody's: lock() takes it over and says so, stable() clears it. A structure
-// that repairs what its dead writer left unfinished does so when lock() tells it; one whose logs
-// have undone it already need not look. Words without lock and marks are left alone, so a run that
-// only reads writes nothing. Words in ordinary memory use generation 0 for ever.
+// After a crash. A word in a region is volatile in meaning, but its line may have reached the
+// medium at any moment, with lock and marks set (Cohen et al., ASPLOS 2019, section 4.3). So each
+// session has a new generation, and lock() writes it into the word. A lock or mark of another
+// generation is stale: lock() reclaims it and reports that, stable() clears it. A structure
+// that repairs changes left incomplete by a crash does so when lock() reports it; one whose
+// logs have undone them already can ignore it. Words without lock and marks are not changed, so a
+// run that only reads writes nothing. Words in ordinary memory always use generation 0.
 //
 // Invariants.
-//  W1  The word of a node that nobody changes has no marks, and none appears without the lock.
-//  W2  Each unlock() after a mark gives a word that changed() tells from those before it, until the
-//      counter has gone round: 2^18 changes of one node within one read of it.
-//  W3  At most one thread holds the lock of the running generation.
-// The generation goes round after 2^20 openings.
+//  W1  The word of a node that no thread changes has no marks, and none is set without the lock.
+//  W2  changed() distinguishes the word after each marked change from all earlier ones, until the
+//      counter wraps around: 2^18 changes of one node within one read of it.
+//  W3  At most one thread holds the lock of the current generation.
+// The generation wraps around after 2^20 sessions.
+//
 //
 // Memory model. The numbers are those at the code. (3), (4) and (5) are the writer's: its CAS that
 // locks, its marks, its unlock. (1) and (2) are the reader's: the word before and after its loads.
-//  - (1) reads (5): the reader sees all of the changes that were finished before.
+//  - (1) reads (5): the reader sees all changes that were finished before.
 //  - A field's acquire load that reads a release store of a change synchronises with it, so (4),
-//    which comes before that store in its thread, comes before (2) in the reader's: (2) sees the
-//    mark or something later, and changed() says yes. Acquire keeps the fields' loads above (2).
-//  - (3) reads (5): a writer sees all that the last one wrote.
+//    which precedes that store in its thread, happens before (2) in the reader: (2) reads the
+//    mark or a later value, and changed() returns true. Acquire keeps the fields' loads before (2).
+//  - (3) reads (5): a writer sees all stores of the previous one.
 //
 // Literature. Mao, Kohler, Morris, EuroSys 2012, section 4.6 (marks and two counters); Lameter,
 // "Effective synchronization on Linux/NUMA systems", 2005 (sequence locks); Boehm, "Can seqlocks
@@ -77,26 +78,27 @@ class version_lock {
     static constexpr u64 split_field = ((u64{1} << 18) - 1) << split_shift;
     static constexpr u64 generation_field = ~((u64{1} << generation_shift) - 1);
 
-    /// The generation as the calls below take it.
+    /// Converts a generation to the form used by the calls below.
     [[nodiscard]] static constexpr u64 generation_bits(u64 generation) noexcept {
         return generation << generation_shift;
     }
 
-    /// A new word, unlocked. Nobody else may know it yet.
+    /// Initialises an unlocked word. No other thread may have access to it yet.
     void init(u64 flag_bits, u64 generation) noexcept {
-        // Published by whoever publishes the node.
+        // Published together with the node.
         word_.store(generation | flag_bits, std::memory_order_release);
     }
 
     // --- readers ---
-    /// (2) Synchronises with (4) and (5) by way of the fields that were loaded before.
+    /// (2) Synchronises with (4) and (5) through the fields loaded before.
     [[nodiscard]] u64 load() const noexcept { return word_.load(std::memory_order_acquire); }
 
-    /// The word once no change is under way.
+    /// Waits until no change is in progress and returns the word.
     [[nodiscard]] u64 stable(u64 generation) noexcept {
         return stable(generation, [] { return backoff(); });
     }
-    /// The same; where it has to wait, it calls wait() of what `waiter` makes, which may throw.
+    /// As stable() above, but waits by calling wait() of the object that `waiter` returns, which
+    /// may throw.
     template <class Waiter>
     [[nodiscard, gnu::always_inline]] u64 stable(u64 generation, Waiter waiter) {
         const u64 v = word_.load(std::memory_order_acquire);  // (1) synchronises with (5)
@@ -106,24 +108,25 @@ class version_lock {
         return wait_stable(generation, waiter);
     }
 
-    /// Whether what was read since `seen` may be a mixture.
+    /// True if the values read since `seen` may be a mixture.
     [[nodiscard]] bool changed(u64 seen) const noexcept {
         return ((load() ^ seen) & ~(locked | generation_field)) != 0;
     }
-    /// Whether entries have left, or a flag has turned.
+    /// True if entries have moved away, or a flag has changed.
     [[nodiscard]] static constexpr bool split_since(u64 seen, u64 now) noexcept {
         return ((seen ^ now) & (split_field | flags)) != 0;
     }
     [[nodiscard]] static constexpr bool is_held(u64 word, u64 generation) noexcept {
         return (word & locked) != 0 && (word & generation_field) == generation;
     }
-    /// Whether a lock or mark is of a generation behind the given one, which can't be.
+    /// True if a lock or mark has a later generation than the given one, which indicates
+    /// corruption.
     [[nodiscard]] static constexpr bool is_of_future(u64 word, u64 generation) noexcept {
         constexpr u64 half = u64{1} << 63;
         return (word & (locked | marks)) != 0 &&
                ((generation - (word & generation_field)) & generation_field) >= half;
     }
-    /// For the holder's assertions: it orders nothing (presence_flag::is_up_here()).
+    /// For the owner's assertions; relaxed, synchronises nothing (presence_flag::is_up_here()).
     [[nodiscard]] bool is_held(u64 generation) const noexcept {
         return is_held(word_.load(std::memory_order_relaxed), generation);
     }
@@ -134,7 +137,7 @@ class version_lock {
         return !is_held(v, generation) && take(v, generation);
     }
 
-    /// True: taken over from a holder that died with an earlier generation.
+    /// Returns true if the lock was stale, of an earlier generation, and has been reclaimed.
     bool lock(u64 generation) noexcept {
         return lock(generation, [] { return backoff(); });
     }
@@ -148,14 +151,14 @@ class version_lock {
         return wait_lock(generation, waiter);
     }
 
-    // --- the holder of the lock only ---
+    // --- for the lock's owner only ---
     void mark_inserting() noexcept { set(inserting); }
     void mark_splitting() noexcept { set(splitting); }
-    /// Sets flags, with the mark that makes readers look elsewhere.
+    /// Sets flags, with the mark that makes readers search elsewhere.
     void mark_splitting_with(u64 flag_bits) noexcept { set(splitting | flag_bits); }
     void set_flags(u64 which, bool on) noexcept {
         const u64 v = word_.load(std::memory_order_relaxed);
-        // (4) Read by (2), as a mark is.
+        // (4) Read by (2), like a mark.
         word_.store(on ? v | which : v & ~which, std::memory_order_release);
     }
     void unlock() noexcept {
@@ -170,12 +173,13 @@ class version_lock {
 
    private:
     void set(u64 bits) noexcept {
-        // (4) Read by (2) of whoever has read a field that is stored after it.
+        // (4) Read by (2) of a reader that has read a field stored after it.
         word_.store(word_.load(std::memory_order_relaxed) | bits, std::memory_order_release);
     }
     bool take(u64& v, u64 generation) noexcept {
         const u64 mine = (v & ~(marks | generation_field)) | locked | generation;
-        // (3) Synchronises with (5) of the last holder; one of a dead one is in the memory anyway.
+        // (3) Synchronises with (5) of the last owner; the stores of a dead one are in memory
+        // anyway.
         return word_.compare_exchange_strong(v, mine, std::memory_order_acquire);
     }
     template <class Waiter>
@@ -183,7 +187,7 @@ class version_lock {
         auto pause = waiter();
         for (;;) {
             u64 v = load();
-            const bool dead = (v & locked) != 0;  // if nobody of this generation holds it
+            const bool dead = (v & locked) != 0;  // valid if is_held() is false: a stale lock
             if (!is_held(v, generation) && take(v, generation)) return dead;
             pause.wait();
         }
@@ -197,7 +201,8 @@ class version_lock {
             if ((v & marks) == 0) return v;
             if ((v & generation_field) != generation) {
                 const u64 clean = (v & ~(marks | locked | generation_field)) | generation;
-                // Exchanges with (3) of others who take the dead lock over: one of them wins.
+                // Races with the CAS at (3) in other threads that reclaim the stale lock; exactly
+                // one succeeds.
                 if (word_.compare_exchange_strong(v, clean, std::memory_order_acq_rel)) {
                     return clean;
                 }

@@ -1,23 +1,23 @@
-// transaction/commit_log.hpp: where one lane's commit records lie.
+// transaction/commit_log.hpp: the commit records of one lane.
 //
-// Segments of kind log, owned by the lane. Records follow each other from the start of a segment,
-// each on a line boundary; what does not fit goes to the next segment. A record that fits into no
-// segment goes on in the next ones (R4), so it may take all that is kept for logs. In a new epoch
-// writing starts over: everything that older records say is in place, durably, since the boundary
-// between (epoch/write_back.hpp, E1). So nothing is ever marked as gone.
+// Log segments, owned by the lane. Records are contiguous from the start of a segment, each on a
+// line boundary; one that does not fit goes to the next segment. A record that fits into no segment
+// continues in the next ones (R4), so it may take all of the reserve for logs. Writing restarts in
+// each epoch: all older records are installed in their home locations, durably, since the boundary
+// in between (epoch/write_back.hpp, E1). So records are never marked as obsolete.
 //
 // Invariants.
 //  G1  In each segment the records of the running epoch form a prefix.
-//  G2  A record is written only where make_room() has been; what fails, fails there.
+//  G2  A record is written only after make_room(), which reports all errors.
 //
-// Cost. A record is written to ordinary memory, and copied past the caches: its lines are whole, so
-// nothing of them is read, and none is written back. What is too long for that is written in place.
-// A record in pieces is written to ordinary memory of its own length first.
+// Cost. A record is written to ordinary memory, and copied with streaming stores: its lines are
+// whole, so nothing of them is read, and none is flushed. Longer records are written in place.
+// A record in pieces is first written to ordinary memory of its full length.
 //
-// Full region. A log takes another segment, twice as long, while what the heap leaves to logs
+// Full region. A log takes another segment, twice as long, as long as the reserve for logs
 // lasts (undo/log_space.hpp); then errc::no_space. Short logs end their epoch early: is_used_up()
-// before a transaction, has_records() where one has found no room. Lane 0's log is for all that
-// find no room for one of their own: shared_log.
+// before a transaction, has_records() after one that found no room. Lane 0's log is for all lanes
+// without a log of their own: shared_log.
 #pragma once
 
 #include "region/region.hpp"
@@ -32,22 +32,22 @@ namespace hf {
 
 class commit_log {
    public:
-    /// Takes over the segments of lane `owner`.
+    /// Finds the segments of lane `owner`.
     void attach(region& r, u16 owner);
 
-    /// Whether a short record may not fit any more without another segment, in this epoch.
+    /// True if a short record may not fit any more without another segment, in this epoch.
     [[nodiscard]] bool is_used_up(u64 epoch) const noexcept {
         return epoch_ == epoch && place_.segment + 1 >= space_.segments().size() &&
                !space_.empty() && 4 * place_.at > 3 * space_.segments().back().bytes();
     }
-    /// Whether the end of that epoch would make room.
+    /// True if the end of that epoch would make room.
     [[nodiscard]] bool has_records(u64 epoch) const noexcept {
         return epoch_ == epoch && number_ != 0;
     }
-    /// For one record of so many bytes. errc::no_space: nothing has changed.
+    /// Makes room for one record of `bytes` bytes. errc::no_space: nothing has changed.
     [[nodiscard]] result<void> make_room(u64 bytes, u64 epoch);
-    /// The same for one of no more than so many, where they are left behind the newest record.
-    /// False: make_room() finds out.
+    /// Fast path of make_room(): true if `most` bytes remain after the newest record of the current
+    /// segment.
     [[nodiscard]] bool has_room(u64 most, u64 epoch) noexcept {
         begin_epoch(epoch);
         if (space_.room_at(place_) < most) return false;
@@ -55,7 +55,7 @@ class commit_log {
         in_pieces_ = false;
         return true;
     }
-    /// Lays that record there; it is durable with the next fence. Its offset.
+    /// Writes the record there; it is durable with the next fence. Returns its offset.
     u64 lay(u64 epoch, u64 version, const record_body& body) noexcept;
 
     [[nodiscard]] u64 records() const noexcept { return records_.load(std::memory_order_relaxed); }
@@ -77,7 +77,7 @@ class commit_log {
     u64 epoch_ = 0;
     u32 number_ = 0;  ///< of the newest record
     log_place place_;
-    u64 room_ = 0;  ///< bytes that the record that room was made for may take
+    u64 room_ = 0;  ///< upper bound on the record for which make_room() was called
     bool in_pieces_ = false;
     log_space space_{max_segment_pages};
     std::vector<u64> draft_;
@@ -85,7 +85,7 @@ class commit_log {
     std::atomic<u64> bytes_{0};
 };
 
-/// A log that many share, by turns.
+/// A log that many lanes share, one at a time.
 struct shared_log {
     std::mutex mutex;
     commit_log log;

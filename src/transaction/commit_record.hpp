@@ -1,21 +1,21 @@
-// transaction/commit_record.hpp: what a log holds of one transaction.
+// transaction/commit_record.hpp: the log record of one transaction.
 //
 //   | checksum 8 | epoch 8 | version 8 | words 4 | number 4 | changes 4 | kind 4 |   40 bytes
 //   | lines: | line << 8 | mask 8 | its words, those whose bit is set |  ...
 //   | changes: | offset 8 | clear 8 | set 8 | ...
 //   | done 8 |                                             of kind undo; not in the checksum
 //
-// A line is the distance from the region's first byte, in lines. `words` counts what lies between
-// the header and `done`. A record of kind redo holds words as they are to be, one of kind undo as
-// they were, to be put back unless `done` is the record's checksum: then the transaction has
-// committed. (Any fixed mark could be left there by an older record.) The changes are the
-// allocator's (alloc/committed/word_change.hpp): done again in either kind, if it committed.
+// `line` is the offset in the region, in lines. `words` counts the words between
+// the header and `done`. A redo record has the new words, an undo record the
+// old ones, which recovery restores unless `done` is the record's checksum: then the transaction
+// has committed. (An older record could have left any fixed mark there.) The changes are the
+// allocator's (alloc/committed/word_change.hpp): applied for both kinds, if it committed.
 //
 // R1  The checksum covers epoch, version, number and all words, seeded by the region's id; epochs
-//     never repeat. So neither half a record nor one of an older epoch is taken for one.
+//     never repeat. So an incomplete record, or one of an older epoch, is never accepted.
 // R2  A record is durable before the next one of its log is written, and they are numbered from 1
-//     in an epoch. So where one is not whole, and a later one is, the log is damaged, not torn.
-// R3  Fresh blocks come before the lines. Words of a fresh block may be among these, if they were
+//     in an epoch. So if one is incomplete and a later one complete, the log is damaged, not torn.
+// R3  New blocks come before the lines. The lines may include words of a new block, if they were
 //     stored when it was not the newest any more: the block's own bytes are older then.
 // R4  A record of a kind in_pieces goes on at the start of its lane's next segment where its own
 //     ends, and so on; it is checked as a whole. Its `done` may lie in another segment than its
@@ -55,17 +55,17 @@ struct record_header {
 };
 static_assert(sizeof(record_header) == 40);
 
-/// Memory of the region: at a multiple of 16 bytes, with room for whole words.
+/// Memory of the region: at a multiple of 16 bytes, a multiple of 8 bytes long.
 struct fresh_block {
     u64 address;
     u64 bytes;
 };
 
-/// What goes into a record.
+/// The contents of a record.
 struct record_body {
     record_kind kind;
     std::span<const written_line> lines;
-    std::span<const fresh_block> fresh;  ///< taken as they lie in their places
+    std::span<const fresh_block> fresh;  ///< copied from their home locations
     std::span<const committed::word_change> changes;
 };
 
@@ -76,18 +76,18 @@ struct record_facts {
     bool in_pieces = false;
 };
 
-/// Bytes that a record takes in its log, whole lines.
+/// Size of a record in its log, in bytes; whole lines.
 [[nodiscard]] u64 record_bytes(const record_body& body) noexcept;
 
-/// No less than that, and found without looking at the words.
+/// An upper bound, computed without reading the words.
 [[nodiscard]] u64 most_record_bytes(const record_body& body) noexcept;
 
-/// Writes a record: where it is to lie, or where it is copied from. Words of kind undo are taken
-/// from their places. Gives its bytes.
+/// Writes a record, at its destination or to be copied there. Words of an undo record are read
+/// from their home locations. Returns its size in bytes.
 u64 write_record(const region& r, record_header* header, const record_facts& facts,
                  const record_body& body, u64 seed) noexcept;
 
-/// Says that a record of kind undo is done; the caller persists the word that is returned.
+/// Marks an undo record as done; the caller persists the word that is returned.
 std::atomic<u64>& mark_done(const region& r, u64 at) noexcept;
 
 /// The checksum's seed.
@@ -99,7 +99,7 @@ struct log_piece {
     u64 bytes;
 };
 
-/// A record as it lies in a log.
+/// A record in a log.
 struct record_view {
     u64 at;
     u64 bytes;
@@ -114,13 +114,13 @@ struct record_view {
     std::shared_ptr<const pieces> parts = nullptr;
 };
 
-/// The record at `at`, of which `room` bytes are left in its segment; nullopt: there is no whole
+/// The record at `at`, with `room` bytes left in its segment; nullopt: there is no complete
 /// one of that epoch.
 [[nodiscard]] std::optional<record_view> read_record(const region& r, u64 at, u64 room, u64 epoch,
                                                      u64 seed) noexcept;
 
-/// The record in pieces that begins `skip` bytes behind the start of the first of these segments,
-/// in whichever of them; nullopt: as for read_record().
+/// The record in pieces that begins `skip` bytes after the start of the first of these segments, in
+/// whichever of them; nullopt: as for read_record().
 [[nodiscard]] std::optional<record_view> read_record_in_pieces(const region& r,
                                                                std::span<const segment> log,
                                                                u64 skip, u64 epoch, u64 seed);
@@ -132,12 +132,12 @@ void each_piece(const record_view& v, OnPiece&& on_piece) {
     for (const log_piece& p : v.parts->parts) on_piece(p.at, p.bytes);
 }
 
-/// errc::corrupt: it leads outside of the region.
+/// errc::corrupt: it has an offset outside of the region.
 [[nodiscard]] result<void> check_record(const region& r, const record_view& record);
 
-/// The changes of the allocator's words that a record that was checked says, if it has committed.
+/// The changes of the allocator's words in a checked record, if it has committed.
 void read_changes(const record_view& record, std::vector<committed::word_change>& into);
-/// Puts its words in place, if they are not; their lines are to be flushed.
+/// Installs its words where they differ; adds their lines to `flushes`.
 void apply_words(const region& r, const record_view& record, late_flushes& flushes);
 
 }  // namespace hf

@@ -1,9 +1,9 @@
-// transaction/late_flushes.hpp: flushes of lines that are stored to again and again, put off.
+// transaction/late_flushes.hpp: delays flushes of lines that are stored to repeatedly.
 //
-// A record of each of a hundred thousand commits may store to the same line. To flush it behind
-// each costs more than all else that an opening does, for a flush waits for the one before it. So
-// lines wait in a table by their number. One is flushed when another needs its place, and all that
-// are left are at the end: each behind the last store to it. Whoever fences fences behind finish().
+// Each of a hundred thousand commit records may store to the same line. Flushing it after
+// each would dominate the cost of recovery, because a flush waits for the previous one of the line.
+// So lines wait in a table by their number. A line is flushed when another needs its slot, or by
+// finish(): after the last store to it. The caller fences after finish().
 #pragma once
 
 #include "persist/medium.hpp"
@@ -16,7 +16,7 @@ namespace hf {
 
 class late_flushes {
    public:
-    /// Lines whose numbers differ by a multiple of this wait in one place.
+    /// Lines whose numbers differ by a multiple of this share one slot.
     static constexpr u64 places = 1024;
 
     explicit late_flushes(const region& r) noexcept : region_(r) {}
@@ -24,7 +24,8 @@ class late_flushes {
     late_flushes& operator=(const late_flushes&) = delete;
     ~late_flushes() = default;
 
-    /// The line of that number in the region has been stored to. 0 is the superblock's, and none.
+    /// The line with that number in the region was stored to. 0 is the superblock's, and means
+    /// none.
     void add(u64 line) {
         u64& waits = lines_[line % places];
         if (waits == line) return;

@@ -1,13 +1,13 @@
-// transaction/ownership.hpp: who owns a line, and which commit changed it last. Volatile.
+// transaction/ownership.hpp: the owner of a line, or the commit that changed it last. Volatile.
 //
 // Records are found by a hash of the line's address (transaction.hpp); two lines with one record
 // are owned together. A record is owned from the first store to one of its lines until the commit
-// is in place, or the attempt has ended. Versions come from one clock: a commit's is taken when it
-// owns all that it changes, so a reader whose snapshot has it will wait for the owner or see all of
-// it.
+// is installed, or the attempt has ended. Versions come from one clock. A commit takes its version
+// when it owns all lines that it changes, so a reader whose snapshot includes it waits for the
+// owner or sees all of it.
 //
-// A heap whose layer has one thread (detail::isolation) needs no owners: there every record is as
-// if somebody else owned it, so that each load and store takes the slow path, which knows better.
+// A single-threaded heap (detail::isolation) needs no owners: there every record looks owned by
+// another thread, so each load and store takes the slow path, which checks the isolation.
 #pragma once
 
 #include <holdfast/transaction.hpp>

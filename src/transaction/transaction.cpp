@@ -10,8 +10,8 @@
 namespace hf {
 namespace {
 
-/// How long one waits for an owner before the attempt ends: a commit takes a few hundred
-/// nanoseconds behind its fence, and two that wait for each other must not.
+/// How often a transaction polls an owner before the attempt aborts. A commit takes a few hundred
+/// nanoseconds after its fence; and two transactions that wait for each other must not deadlock.
 constexpr unsigned most_spins = 256;
 
 [[noreturn]] void no_memory() {
@@ -145,14 +145,14 @@ bool context::take_ownership(u64 index) {
     }
 }
 
-/// The same of a line whose record is not owned yet; nullptr where that takes more than an
-/// exchange, or nothing is owned.
+/// Adds a line whose record is not owned yet; nullptr: more than one compare-and-swap is needed, or
+/// nothing is owned.
 inline written_line* context::take_line(u64 line) {
     if (kept_ != detail::isolation::threads) return nullptr;
     const u64 index = ownership::index_of(line);
     std::atomic<u64>& record = ownership_[index];
     u64 before = record.load(std::memory_order_acquire);
-    // An owner's mark is more than any snapshot.
+    // An owned record's value is greater than any snapshot.
     if (before > snapshot_ || owned_.size() == owned_.capacity() || !lines_.has_room()) {
         return nullptr;
     }
@@ -163,7 +163,7 @@ inline written_line* context::take_line(u64 line) {
 
 written_line& context::copy_of(u64 line) {
     try {
-        // Whose record was not owned until now has no copy.
+        // A line whose record was not owned until now has no copy.
         if (kept_ == detail::isolation::threads && take_ownership(ownership::index_of(line))) {
             return lines_.add(line);
         }
@@ -211,7 +211,8 @@ void context::store_word(void* at, unsigned bytes, u64 value) {
 void context::recycle_reads() {
     const auto used = static_cast<std::size_t>(reads_ - read_room_.data());
     if (may_forget_) {
-        // Nothing is checked but where the snapshot would move: then it begins anew, and remembers.
+        // Reads are not recorded, only the clock is checked; if the snapshot must be extended, the
+        // attempt restarts and records them.
         forgot_reads_ = true;
         reads_ = read_room_.data();
         return;
@@ -245,7 +246,7 @@ std::byte* context::allocate_block(u64 bytes) {
     const auto offset = my_blocks().reserve(bytes);
     if (!offset) {
         wants_boundary_ = offset.error().code == errc::no_space && !freed_.empty();
-        // What is in place can't be begun anew.
+        // Stores in place can't be undone by a restart.
         if (wants_boundary_ && kept_ != detail::isolation::in_place) meet_conflict();
         fail(offset.error());
     }

@@ -1,9 +1,9 @@
 // transaction/write_set.hpp: the private copies of the lines that a transaction stores to.
 //
-// A line's copy holds the words that were stored to, and no others: what lies between may belong to
-// fresh blocks, which are stored to in place. Found by a table of line numbers; clearing it is
-// a new stamp, so a short transaction behind a long one pays nothing for it. A line enters the
-// table when one is looked for: who stores to each line once, one after the other, never does.
+// A line's copy has only the words that were stored to: the others may belong to
+// new blocks, which are stored to in place. A line is found by a table of line numbers. Clearing it
+// is a new stamp, so a short transaction after a long one pays nothing for it. Lines enter the
+// table at the first search: a transaction that stores to each line once never needs it.
 #pragma once
 
 #include "base/bits.hpp"
@@ -18,8 +18,8 @@
 
 namespace hf {
 
-/// Calls f(i) for each bit i of the mask, in their order. No branch for a bit that is not there:
-/// which ones there are nobody can foretell.
+/// Calls f(i) for each set bit i of the mask, in order. No branch for a clear bit, since the set
+/// ones are unpredictable.
 template <class F>
 void each_word(u8 mask, F&& f) {
     for (unsigned left = mask; left != 0; left &= left - 1) {
@@ -27,8 +27,8 @@ void each_word(u8 mask, F&& f) {
     }
 }
 
-/// Words that no store went to mean nothing, and clearing them would be a large part of what a
-/// store costs: so nothing is set by itself.
+/// Words without a store are undefined; initialising them would be a large part of a store's
+/// cost.
 struct written_line {
     u64 line;  ///< address / 64
     u8 mask;   ///< bit i: words[i] was stored to
@@ -45,7 +45,7 @@ class write_set {
     [[nodiscard]] written_line* last(u64 line) noexcept {
         return last_line_ == line ? last_ : nullptr;
     }
-    /// nullptr: the line has no copy.
+    /// The copy of the line; nullptr: there is none.
     [[nodiscard]] written_line* find(u64 line) noexcept {
         if (size_ == 0) return nullptr;
         if (last_line_ == line) return last_;
@@ -58,9 +58,9 @@ class write_set {
             if (lines_[s.index].line == line) return remember(lines_[s.index]);
         }
     }
-    /// For one more, without memory that it would have to ask for.
+    /// True if one more line fits without an allocation.
     [[nodiscard]] bool has_room() const noexcept { return size_ < room_; }
-    /// It has none yet. std::bad_alloc leaves all as it was.
+    /// Adds a line without a copy. After std::bad_alloc nothing has changed.
     [[nodiscard]] written_line& add(u64 line) {
         if (size_ == room_) [[unlikely]] {
             widen();
@@ -71,7 +71,7 @@ class write_set {
         return *remember(l);
     }
     void clear() noexcept {
-        // Or each access of what follows a long transaction would miss the cache.
+        // Otherwise accesses after a long transaction would miss the cache.
         if (slots_.size() > most_kept_slots && 8 * size_ < slots_.size()) {
             slots_.resize(most_kept_slots);
             room_ = most_kept_slots / 2;
@@ -128,10 +128,10 @@ class write_set {
 
     std::unique_ptr<written_line[]> lines_;
     u32 size_ = 0;
-    u32 room_ = first_slots / 2;  ///< lines that may be there, half of the table's slots
+    u32 room_ = first_slots / 2;  ///< maximum number of lines, half of the table's slots
     std::vector<slot> slots_;
     u32 stamp_ = 1;
-    u32 entered_ = 0;  ///< lines that are in the table: the first ones
+    u32 entered_ = 0;  ///< number of lines in the table: the first ones
     u64 last_line_ = no_line;
     written_line* last_ = nullptr;
 };

@@ -70,7 +70,7 @@ result<void> log_writer::make_room(std::span<const log_object> objects) {
 namespace {
 
 /// Copies an object word by word, each with an atomic load. The object's owner holds its lock, but
-/// a lock that lies in the object is still touched: others, who saw it free, try to take it.
+/// a lock in the object still changes: other threads, which saw it free, try to take it.
 void copy_words(void* to, const void* from, u64 size) noexcept {
     using word [[gnu::may_alias]] = u64;
     const u64 words = size / sizeof(u64);
@@ -100,7 +100,7 @@ void log_writer::write_entry(const log_object& object, u64 at) noexcept {
 result<void> log_writer::append(std::span<const log_object> objects,
                                 u64 epoch) noexcept(!crashes_throw) {
     if (region_->med().is_atomic()) return {};  // no part of an epoch outlives a crash
-    if (epoch_ != epoch) {                      // X2: a new epoch starts over
+    if (epoch_ != epoch) {                      // X2: a new epoch restarts the log
         epoch_ = epoch;
         appends_ = 0;
         place_ = {};
@@ -146,11 +146,11 @@ class lane_entries {
 
    private:
     using header = detail::log_entry_header;
-    /// How far behind an entry that is not whole others are looked for: where a page of the largest
-    /// kind was lost, the next ones lie within.
+    /// Search distance for later entries after an incomplete one: if a page of the largest
+    /// kind was lost, the next entries are within it.
     static constexpr u64 search = u64{256} << 10;
 
-    /// An entry of the epoch that is whole.
+    /// A complete entry of the epoch.
     [[nodiscard]] const header* entry_at(const segment& s, u64 at) const {
         if (at + sizeof(header) > s.bytes()) return nullptr;
         const auto* entry = region_.at<header>(s.offset + at);
@@ -174,13 +174,13 @@ class lane_entries {
         return {};
     }
 
-    /// X4. `hole`: where what lies before the entry would begin.
+    /// Checks X4. `hole`: the offset after the last complete entry before `entry`.
     [[nodiscard]] result<void> check_order(const segment& s, u64 hole, const header& entry) const {
         if (entry.append <= last_ + 1) return {};
-        return corrupt(s, hole, "an entry of the log is damaged, and others lie behind it");
+        return corrupt(s, hole, "an entry of the log is damaged, and others follow it");
     }
 
-    /// An entry with a right checksum that points outside of the region is no torn write.
+    /// An entry with a right checksum that points outside of the region is not a torn write.
     result<void> copy_back(const segment& s, u64 at, const header& entry) {
         if (entry.object < layout::page_size || entry.object > region_.size() - entry.size) {
             return corrupt(s, at, "a log entry names an object outside of the region");
@@ -202,11 +202,11 @@ class lane_entries {
     u64 epoch_;
     u64 seed_;
     std::span<const segment> segments_;
-    u32 last_ = 0;  ///< append of the last whole entry
+    u32 last_ = 0;  ///< append of the last complete entry
     log_application done_;
 };
 
-/// The log segments, those of a lane behind each other.
+/// The log segments of each lane, in order.
 std::vector<std::vector<segment>> segments_by_lane(const region& r) {
     std::map<u16, std::vector<segment>> lanes;
     for (const segment& s : r.segments()) {

@@ -1,8 +1,8 @@
 // undo_log.hpp: the undo log of whole objects (Cohen et al., ASPLOS 2019, sections 3 and 4.2).
 //
-// Purpose. What in-cache-line logs can't undo is copied here before its first change in an epoch:
+// Purpose. Changes that in-cache-line logs cannot undo are preceded by a copy of the object:
 // splits, removals of nodes, interior nodes, a slot that was occupied when the epoch began. An
-// object is logged at most once an epoch, so entries don't depend on one another and recovery
+// object is logged at most once an epoch, so entries are independent and recovery
 // applies them in parallel.
 //
 // On the medium. Each lane owns log segments (region/: segment_kind::log). In a segment entries
@@ -12,26 +12,26 @@
 //
 // Invariants.
 //  X1  An object is changed only after its entry is durable (append() fences before it returns).
-//  X2  In each segment the entries of the running epoch form a prefix: writing starts over at an
+//  X2  In each segment the entries of the running epoch form a prefix: writing restarts at an
 //      epoch's first entry, and each append is fenced before the next one begins.
-//  X3  The epoch number never repeats, and the checksum covers it, the object's place and all
-//      bytes, seeded by the region's id. So what the memory still holds of older epochs, or half an
-//      entry, is never applied.
+//  X3  The epoch number never repeats, and the checksum covers it, the object's offset and all
+//      bytes, seeded by the region's id. So entries of older epochs, and incomplete
+//      ones, are never applied.
 //
 //  X4  Entries have the number of their append, counted from 1 in an epoch; an append begins when
-//      the one before it is durable. So where an entry is not whole, and behind it is one of the
-//      append after the next, it was not torn by the crash: the log is damaged, and refused. Damage
-//      in the last append looks like a tear; what it should have undone tells by its own stamp of
-//      the epoch (check_undone() of masstree/checkpoint/external_adapter.hpp).
+//      the one before it is durable. So if an incomplete entry is followed by one of the append
+//      after the next, it was not torn by the crash: the log is damaged, and refused. Damage
+//      in the last append looks like a tear; the object that it should have restored shows that by
+//      its own epoch stamp (check_undone() of masstree/checkpoint/external_adapter.hpp).
 //
 // Persist order. L1: entries durable before append() returns.
 //
-// Recovery. apply_log(): for every segment, while the next entry is whole and of the failed epoch,
-// copy it back; write back, fence. Idempotent; cut short, it is run again.
+// Recovery. apply_log(): for every segment, while the next entry is complete and of the failed
+// epoch, copy it back; write back, fence. Idempotent; after an interruption it is run again.
 //
-// Full region. append() makes room (growing the region by a segment, or by what is left) before it
-// writes anything; where that fails it returns the error and nothing has changed. The next epoch
-// begins the log anew. All logs together have what the heap leaves to them (kept_from_heap()), and
+// Full region. append() makes room (growing the region by a segment, or by the space left) before
+// it writes anything; if that fails it returns the error and nothing has changed. The next epoch
+// restarts the log. All logs together have the reserve that the heap leaves (kept_from_heap()), and
 // one page of that is for lane 0, whose log serves all lanes that came too late for one of their
 // own (checkpoint_state.hpp).
 #pragma once
@@ -61,7 +61,7 @@ struct log_entry_header {
     u64 epoch;
     u64 object;
     u32 size;
-    u32 append;  ///< its number in the epoch; 0: written by a program that did not count
+    u32 append;  ///< its number in the epoch; 0: written by a program without these numbers
 };
 static_assert(sizeof(log_entry_header) == 32);
 
@@ -79,11 +79,11 @@ static_assert(sizeof(log_entry_header) == 32);
 /// Appends to the log segments of one lane. One thread at a time.
 class log_writer {
    public:
-    /// Takes over the segments of lane `owner`, found in the region's directory.
+    /// Finds the segments of lane `owner` in the region's directory.
     void attach(region& r, u16 owner);
 
-    /// Logs the objects as they are now; on return all are durable (L1). All or, on error, none.
-    /// For want of ordinary memory the process ends: the caller holds nodes' locks.
+    /// Logs the current contents of the objects; on return all are durable (L1). All or, on error,
+    /// none. Ends the process if ordinary memory is exhausted: the caller holds nodes' locks.
     [[nodiscard]] result<void> append(std::span<const log_object> objects,
                                       u64 epoch) noexcept(!crashes_throw);
 
@@ -114,7 +114,7 @@ struct log_application {
 };
 
 /// Copies all entries of `epoch` back to their objects, writes them back and fences. errc::corrupt:
-/// an entry leads to nowhere, or one is damaged that others of the epoch follow (X4).
+/// an entry has an invalid offset, or a damaged one is followed by others of the epoch (X4).
 [[nodiscard]] result<log_application> apply_log(region& r, u64 epoch, unsigned threads);
 
 }  // namespace hf

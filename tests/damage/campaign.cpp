@@ -46,8 +46,8 @@ constexpr u64 none = ~u64{0};
 struct worker_slot {
     std::atomic<u64> image{none};
     std::atomic<u64> alive_at{0};
-    std::atomic<const char*> doing{""};  ///< of the program's text: the same in parent and child
-    char text[256] = {};                 ///< written before an image is called wrong
+    std::atomic<const char*> doing{""};  ///< a string literal: the same address in parent and child
+    char text[256] = {};                 ///< set before an image is judged wrong
 };
 
 struct shared_state {
@@ -99,7 +99,7 @@ class campaign {
     }
 
    private:
-    /// A process has its own region and hardly another thread: what it waits for comes soon, or is
+    /// A process has its own region and few threads, so each wait is either short or caused by
     /// damage.
     static void shorten_waits() {
         using waits = longest_waits;
@@ -276,7 +276,7 @@ class campaign {
     }
 
     static constexpr u64 most_bad = 50;
-    /// Where each operation waits for what is damaged, not all of them are tried.
+    /// If each operation waits for damaged data, only some operations are tried.
     static constexpr u64 longest_trial_ns = 3'000'000'000;
 
     campaign_options options_;

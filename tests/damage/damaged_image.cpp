@@ -21,7 +21,7 @@ void add_epoch_targets(std::vector<target>& all, image_file& file, u64 seed) {
         t.where = find_places(file.path(), t.v.used);
         t.share = share;
     };
-    // Small regions are as good as large ones, and quicker; but interior nodes take some.
+    // Small regions are as good as large ones, and faster; only interior nodes require many keys.
     add(1, false, 500, 1000, 7);
     add(2, true, 500, 1000, 7);
     add(3, true, 60, 300, 4);
@@ -29,7 +29,7 @@ void add_epoch_targets(std::vector<target>& all, image_file& file, u64 seed) {
     add(5, true, 4000, 6000, 1);
 }
 
-/// Of epochs, too, with trees that have small values in their leaves.
+/// Checkpointed regions whose trees have inlined values.
 void add_inlined_targets(std::vector<target>& all, image_file& file, u64 seed) {
     for (const bool crashes : {false, true}) {
         target& t = all.emplace_back();
@@ -102,7 +102,7 @@ part choose_part(const places& where, xoshiro256ss& r) {
     if (!where[static_cast<unsigned>(part::eager_words)].empty()) return part::eager_words;
     constexpr auto of_epochs = static_cast<unsigned>(part::eager_words);
     for (;;) {
-        // Some have bytes that are looked at in one way only.
+        // Some parts are read by one operation only.
         const auto p = static_cast<part>(r.below(of_epochs));
         const bool is_simple = p <= part::segment_entry;
         if (is_simple && r.below(4) != 0) continue;
@@ -122,8 +122,8 @@ u64 choose_place(const places& where, part p, xoshiro256ss& r) {
 
 bool is_node(part p) { return p >= part::root_leaf && p <= part::interior; }
 
-/// Where a word of an eager region shall lead: to others of its kind, to itself, to what refers to
-/// it, to a record, into the midst of something, to nothing.
+/// A target for a word of an eager region: another block of the same kind, itself, the block that
+/// refers to it, a record, the middle of a block, or nothing.
 u64 choose_goal(const places& where, const place& self, xoshiro256ss& r) {
     constexpr u64 few_lines = 4;
     const u64 other = choose_object(where, part::eager_node, r).offset;
@@ -188,7 +188,7 @@ void draw_eager(damaged_image& made, const target& t, xoshiro256ss& r) {
     made.seed = r();
 }
 
-/// Those that take the library long to notice, or little to do, are rare.
+/// Kinds that take the library long to detect, or that have little effect, are rare.
 edit_kind choose_kind(part p, xoshiro256ss& r) {
     if (r.below(3) != 0) return edit_kind::bit;
     const auto kind = static_cast<edit_kind>(r.below(edit_kinds));
@@ -215,7 +215,7 @@ damaged_image draw(const std::vector<target>& targets, u64 seed, u64 number) {
         const edit_kind kind = choose_kind(p, r);
         const bool needs_other = kind == edit_kind::other_line || kind == edit_kind::other_block ||
                                  kind == edit_kind::swapped_page;
-        // Another of the same kind is what is believed most easily.
+        // Damage that refers to a place of the same kind is the hardest to detect.
         const u64 value = needs_other ? choose_place(t.where, p, r) : r();
         const u64 at = kind == edit_kind::held ? choose_object(t.where, p, r).offset
                                                : choose_place(t.where, p, r);

@@ -1,4 +1,4 @@
-// damage/damaged_image.hpp: which image a number stands for.
+// damage/damaged_image.hpp: the image that belongs to a number.
 #pragma once
 
 #include "damage/edits.hpp"
@@ -10,14 +10,14 @@
 
 namespace hf::damage_test {
 
-/// A victim, and where something lies in it.
+/// A victim, with the places of its data structures.
 struct target {
     victim v;
     places where;
-    unsigned share = 1;  ///< of the images
+    unsigned share = 1;  ///< share of the images
 };
 
-/// The regions that a campaign damages, made in `file`: "epochs", "eager", "all", or those of an
+/// The regions that a campaign damages, made in `file`: "epochs", "eager", "all", or those of one
 /// eager index.
 [[nodiscard]] std::vector<target> make_targets(image_file& file, u64 seed,
                                                const std::string& regions);
@@ -26,7 +26,7 @@ struct damaged_image {
     const victim* v = nullptr;
     part hit = part::anything;  ///< by the first edit
     std::vector<edit> edits;
-    u64 seed = 0;  ///< of what is done with it
+    u64 seed = 0;  ///< for the operations on it
 
     [[nodiscard]] std::string describe() const;
 };

@@ -16,7 +16,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// An index of the victim's, open.
+/// The victim's index, open.
 template <class Index>
 class session {
    public:
@@ -46,7 +46,8 @@ class session {
     [[nodiscard]] eager_space& space() noexcept { return *space_; }
     [[nodiscard]] Index& index() noexcept { return *index_; }
 
-    /// Some short, some long, some that share much; numbers that are near each other, and not.
+    /// Some short, some long, some with long common prefixes; numbers that are close to each other,
+    /// and distant ones.
     [[nodiscard]] static kept key_at(u64 n) {
         if constexpr (has_numbers) {
             return n % 3 == 0 ? n : n % 3 == 1 ? n * 0x9e3779b97f4a7c15 : n << 40 | n;
@@ -85,7 +86,7 @@ class session {
     }
 
    private:
-    std::unique_ptr<Index> index_;  // ends behind the space, which traces it
+    std::unique_ptr<Index> index_;  // destroyed after the space, which traces it
     std::unique_ptr<eager_space> space_;
 };
 
@@ -116,7 +117,7 @@ void make(const fs::path& file, const eager_recipe& how, std::string& image) {
     if (!how.crashes) read_all();
 }
 
-/// work.template operator()<Index>() of a victim's.
+/// Calls work.template operator()<Index>() for the victim's index.
 template <class Work>
 auto for_victim(const std::string& index, const std::string& keys, Work&& work) {
     if (keys == "integers") return detail::for_index<eager_discipline, integer_keys>(index, work);
@@ -178,7 +179,8 @@ class eager_trial {
             look_at_locks(what);
         }
     }
-    /// Of the victim's nodes: before a sweep their memory serves nothing else.
+    /// Locks of the victim's nodes that are held. Valid before a sweep: until then their memory is
+    /// not reused.
     [[nodiscard]] std::vector<u64> held_locks() const {
         std::vector<u64> all;
         for (const u64 offset : victim_.locks) {
@@ -239,7 +241,7 @@ class eager_trial {
     const sign_of_life& alive_;
     seen& seen_;
     eager_space* open_ = nullptr;
-    std::vector<u64> held_;  ///< by what the damage says
+    std::vector<u64> held_;  ///< held because of the damage
     bool is_swept_ = false;
 };
 

@@ -1,6 +1,5 @@
-// damage/edits.hpp: what is done to a region's bytes: flipped bits, other words, lines and pages
-// that are zero, older or another's, words that lead to where something else lies, a file that ends
-// too early.
+// damage/edits.hpp: damage to a region's bytes: flipped bits, other words, lines and pages with
+// zeros, older or other contents, words that refer to other data, a truncated file.
 #pragma once
 
 #include "base/bits.hpp"
@@ -11,37 +10,37 @@
 namespace hf::damage_test {
 
 enum class edit_kind : u8 {
-    bit,              ///< flips one
-    byte,             ///< becomes another
-    near_word,        ///< a word becomes a little more
-    any_word,         ///< or anything
-    zero_word,        ///<
-    zero_line,        ///< of 64 bytes
-    other_line,       ///< a copy of another
-    other_block,      ///< five lines, as large as a node
-    zero_page,        ///< of 4 KiB
-    swapped_page,     ///< two of them
-    swapped_segment,  ///< two pieces of 64 KiB
-    held,             ///< a node's version: locked, or being changed, in the opening to come
-    leads,            ///< the lower 48 bits of a word become an offset
-    leads_high,       ///< the upper ones
-    end,              ///< the file ends here
+    bit,              ///< flips one bit
+    byte,             ///< changes one byte
+    near_word,        ///< increases a word slightly
+    any_word,         ///< replaces a word
+    zero_word,        ///< sets a word to zero
+    zero_line,        ///< sets 64 bytes to zero
+    other_line,       ///< replaces a line by a copy of another
+    other_block,      ///< likewise for five lines, the size of a node
+    zero_page,        ///< sets 4 KiB to zero
+    swapped_page,     ///< swaps two pages
+    swapped_segment,  ///< swaps two pieces of 64 KiB
+    held,             ///< makes a node's version locked, or being changed, in the next session
+    leads,            ///< replaces the lower 48 bits of a word by an offset
+    leads_high,       ///< replaces the upper ones
+    end,              ///< truncates the file
 };
 inline constexpr unsigned edit_kinds = static_cast<unsigned>(edit_kind::end) + 1;
 
 struct edit {
     u64 place;
     edit_kind kind;
-    u32 value;  ///< which bit, what word, what other place
+    u32 value;  ///< the bit, the word, or the other place
 };
 
-/// A region's bytes, where they lie.
+/// A region's bytes in memory.
 struct image_view {
     char* bytes;
-    u64 size;  ///< less, if the file ends too early
+    u64 size;  ///< smaller after truncation
 };
 
-/// `used` bytes of the image count.
+/// Only the first `used` bytes of the image are damaged.
 void apply(const edit& e, image_view& image, u64 used);
 void apply(const edit& e, std::string& image, u64 used);
 

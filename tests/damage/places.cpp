@@ -44,7 +44,8 @@ class finder {
     }
 
     void read_header() {
-        constexpr u64 telling = 600;  // of a superblock: what others keep there, too
+        // bytes of a superblock with meaning, including those of other rooms
+        constexpr u64 telling = 600;
         const layout::header& h = file_.header();
         for (const layout::superblock& s : h.super) {
             add(part::superblock, file_.offset_of(&s), telling);
@@ -104,7 +105,7 @@ class finder {
         add(part::interior, offset, sizeof in);
         for (unsigned i = 0; i <= in.key_count(); ++i) read_node(tree::load(in.children[i]), false);
     }
-    /// nullopt: the value is in the leaf.
+    /// nullopt: the value is inlined.
     [[nodiscard]] std::optional<u64> value_word_at(const tree::leaf_head& n, unsigned slot) const {
         if (!inlined_) return tree::load(static_cast<const tree::durable_leaf&>(n).values[slot]);
         const tree::cell c = static_cast<const tree::inlined_leaf&>(n).at(slot);
@@ -159,7 +160,7 @@ places find_eager_places(const std::string& image) {
 
 places find_eager_blocks(const std::filesystem::path& file, const std::string& image,
                          std::vector<u64>& locks) {
-    constexpr u64 telling = 16;  // of a record
+    constexpr u64 telling = 16;  // bytes of a record with meaning
     constexpr std::array at_begin = {"a node of an ART", "a node of a HOT", "the root of a HOT",
                                      "a node of a Masstree", "the root of a layer"};
     const auto begins_with_lock = [&](std::string_view what) {

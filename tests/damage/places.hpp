@@ -1,7 +1,7 @@
-// damage/places.hpp: where in a region the bytes lie that mean something, and what.
+// damage/places.hpp: the places in a region whose bytes have a meaning.
 //
-// Most bytes of a region mean nothing, or are values: a campaign that damages any byte hits a list
-// head or an interior node once in thousands of regions. So it asks here.
+// Most bytes of a region are unused, or belong to values: damage at random offsets hits a list head
+// or an interior node once in thousands of regions. So a campaign chooses places from here.
 #pragma once
 
 #include "base/bits.hpp"
@@ -23,17 +23,17 @@ enum class part : u8 {
     descriptor,
     heap_root,
     list_head,
-    free_block,    ///< the header of one in a list
-    block_header,  ///< of one in use, whose bytes may mean nothing now
+    free_block,    ///< the header of a block in a free list
+    block_header,  ///< of a block in use, whose header may have no meaning now
     root_leaf,
     leaf,
     interior,
     record,
     log,
     anything,
-    eager_words,   ///< lines of an eager region that are neither zero nor a value's
+    eager_words,   ///< lines of an eager region that are neither zero nor part of a value
     eager_node,    ///< of an eager index
-    eager_record,  ///< what stands before key and value
+    eager_record,  ///< the bytes before key and value
 };
 inline constexpr unsigned parts = static_cast<unsigned>(part::eager_record) + 1;
 [[nodiscard]] const char* name_of(part p) noexcept;
@@ -41,19 +41,20 @@ inline constexpr unsigned parts = static_cast<unsigned>(part::eager_record) + 1;
 struct place {
     u64 offset;
     u64 size;
-    u64 from = 0;  ///< (eager_node) of what refers to it
+    u64 from = 0;  ///< (eager_node) offset of the word that refers to it
 };
 
 using places = std::array<std::vector<place>, parts>;
 
-/// Of an eager region: lines with some zeros, which values, of random bytes, hardly have.
+/// For an eager region: lines with some zero words, which values of random bytes hardly have.
 [[nodiscard]] places find_eager_places(const std::string& image);
 
-/// The same, and what its index refers to; `locks`: where the locks of these lie.
+/// As find_eager_places(), with the blocks that the index refers to; `locks`: offsets of their
+/// locks.
 [[nodiscard]] places find_eager_blocks(const std::filesystem::path& file, const std::string& image,
                                        std::vector<u64>& locks);
 
-/// Of a region that is not damaged; `used`: its bytes but for zeros at its end.
+/// For an undamaged region; `used`: its size without zeros at the end.
 [[nodiscard]] places find_places(const std::filesystem::path& file, u64 used);
 
 }  // namespace hf::damage_test

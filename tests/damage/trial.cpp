@@ -13,7 +13,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// A key in a message, which may be of any bytes.
+/// A key in a message; it may have any bytes.
 std::string named(const std::string& what, std::string_view key) {
     std::string text = what + " '";
     for (const char c : key) text += c > ' ' && c < 127 ? c : '.';
@@ -71,7 +71,7 @@ class trial {
         seen_.sound = found && found->ok();
     }
 
-    // --- what may be
+    // --- allowed results
     void found(const std::string& key, std::string_view value) const {
         if (!is_judged_) return;
         const auto it = content_.find(key);
@@ -166,7 +166,7 @@ class trial {
         }
     }
 
-    /// A write that fails changes nothing.
+    /// A write that fails must change nothing.
     void write_some(map& m) {
         for (unsigned i = 0; i < 150; ++i) {
             const std::string key = key_of(random_.below(names_ + names_ / 5));

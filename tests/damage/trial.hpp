@@ -1,11 +1,11 @@
-// damage/trial.hpp: a region that was damaged is checked, opened and used, and must never lie.
+// damage/trial.hpp: checks, opens and uses a damaged region; its answers must be right.
 //
-// Whatever was done to it: no crash, no hang, and no answer that is wrong. Wrong is another value
-// than the last one, and a key that was removed. An error is right, if something is damaged; a key
-// that is not found is, if the check says that something is damaged: reads can't notice that.
+// For any damage: no crash, no hang, and no wrong answer. Wrong is a value other than the last one,
+// or a removed key. An error is allowed if the region is damaged. A missing key is allowed if
+// check() reports damage: reads cannot detect that.
 //
-// What is read from an eager region is not judged: a word that became an older one, or zero, is no
-// damage that anything on the medium tells of, and a write may spread what is damaged.
+// Results of an eager region are not judged: no checksum on the medium detects a word with an older
+// value or zero, and a write may spread damage.
 #pragma once
 
 #include "damage/victim.hpp"
@@ -16,14 +16,14 @@
 namespace hf::damage_test {
 
 struct seen {
-    bool sound = false;    ///< the check found nothing
-    bool refused = false;  ///< an opening did
+    bool sound = false;    ///< check() found nothing
+    bool refused = false;  ///< open() failed
     u64 operations = 0;
-    u64 errors = 0;   ///< operations that told of damage
-    u64 missing = 0;  ///< keys that were not found, of a region that the check calls damaged
+    u64 errors = 0;   ///< operations that reported damage
+    u64 missing = 0;  ///< keys that were not found, in a region for which check() reports damage
 };
 
-/// Called with what is about to be done; false: it has seen enough.
+/// Called before each step with its name; false: stop.
 using sign_of_life = std::function<bool(const char* doing)>;
 
 /// Throws `wrong`.

@@ -74,7 +74,7 @@ void image_file::write(const victim& v, std::span<const edit> edits) {
     };
     image_view view{bytes_, v.image.size()};
     require(view.size <= most_region_bytes, "a region is too large");
-    resize(0);  // gives its pages back: all are zero then
+    resize(0);  // frees the pages: all are zero then
     resize(view.size);
     for (const u64 at : v.pages) {
         std::memcpy(bytes_ + at, v.image.data() + at, std::min(page_unit, view.size - at));
@@ -107,7 +107,7 @@ void find_pages(victim& v) {
 
 namespace {
 
-/// Everything that a scan finds.
+/// The results of a scan.
 model content_of(const map& m) {
     model all;
     std::string cursor;
@@ -143,7 +143,7 @@ victim make_victim(image_file& file, const recipe& how) {
     v.index = how.index;
     xoshiro256ss r(how.seed);
     const fs::path made =
-        file.path().string() + ".new";  // no region is made in a file that is there
+        file.path().string() + ".new";  // a region is never created in an existing file
     for (int life = 1; life <= lives; ++life) {
         auto m = map::open(made, by_hand(how.index, how.inlined));
         if (!m) throw wrong("an opening: " + m.error().to_string());

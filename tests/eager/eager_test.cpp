@@ -57,7 +57,7 @@ TEST(persist_batch, flushes_a_line_once_and_fences_once) {
                   b.fence();
               }),
               pair(2, 1));
-    EXPECT_FALSE(b.is_unsure());
+    EXPECT_FALSE(b.has_pending());
     EXPECT_EQ(spent([&] {
                   b.add(bytes.data(), bytes.size());
                   b.order();

@@ -35,7 +35,7 @@ class eager_stack final : public traced {
             h->lock.fill(0);
             h->first.store(0);
             op.written(h, sizeof(*h));
-            op.commit();
+            op.persist_publication();
             static_cast<void>(must(space.file().publish_root("stack", 1, 1, made->offset_)));
         }
         made->head_ = space.file().at<head>(made->offset_);
@@ -53,9 +53,9 @@ class eager_stack final : public traced {
         n->value = value;
         n->next.store(head_->first.load());
         op.written(n, sizeof(*n));
-        op.settle();
+        op.persist_unpublished();
         op.publish(head_->first, offset);
-        op.commit();
+        op.persist_publication();
         head_->lock.unlock();
         return was_dead;
     }
@@ -64,7 +64,7 @@ class eager_stack final : public traced {
         head_->lock.lock(op.generation());
         const u64 offset = head_->first.load();
         op.publish(head_->first, op.at<node>(offset)->next.load());
-        op.commit();
+        op.persist_publication();
         head_->lock.unlock();
         op.retire(*this, offset, node_kind);
     }
@@ -74,8 +74,8 @@ class eager_stack final : public traced {
         for (u64 at = head_->first.load(); at != 0; at = op.at<node>(at)->next.load()) {
             all.push_back(op.at<node>(at)->value);
         }
-        op.saw(head_->lock, &head_->first, sizeof(head_->first));
-        op.observed();
+        op.note_dependency(head_->lock, &head_->first, sizeof(head_->first));
+        op.persist_dependencies();
         return all;
     }
     [[nodiscard]] head& top() const noexcept { return *head_; }

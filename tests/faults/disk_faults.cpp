@@ -26,7 +26,7 @@ bool is_on(const char* fault) {
     return on;
 }
 
-/// Told by its inode: a file that was made without a name never shows the one it got.
+/// Identified by its inode: a file created without a name never shows its later name.
 bool is_journal(int fd) {
     struct stat open{};
     struct stat named{};
@@ -38,7 +38,7 @@ bool is_journal(int fd) {
     return is;
 }
 
-/// The error of a write to this file; 0: it is written.
+/// The error for a write to this file; 0: it is written.
 int why_not_written(int fd) {
     for (const auto& [fault, code] : {std::pair{"no_space", ENOSPC}, std::pair{"broken", EIO}}) {
         if (is_on(fault) && is_journal(fd)) return code;

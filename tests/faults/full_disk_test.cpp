@@ -21,7 +21,7 @@ map_options on_disk() {
 
 std::string key(unsigned i) { return "key " + std::to_string(i); }
 
-/// Puts values of 100,000 bytes until there is no room for one; how many there were.
+/// Puts values of 100,000 bytes until there is no space; returns their number.
 unsigned fill(map& m) {
     for (unsigned i = 0;; ++i) {
         const auto put = m.put(key(i), std::string(100'000, static_cast<char>('a' + i % 26)));

@@ -23,7 +23,7 @@ std::atomic<u64> count{0};
 std::atomic<const char*> failed{nullptr};
 std::array<std::atomic<const char*>, most_names> names;
 
-/// Whether this is the one; errno is set then.
+/// Whether this call has to fail; then errno is set.
 bool is_due(kind what, const char* name, int error) noexcept {
     if (armed.load(std::memory_order_relaxed) != what) return false;
     const u64 n = count.fetch_add(1) + 1;
@@ -70,7 +70,7 @@ void* allocate_or_throw(std::size_t size, std::size_t alignment = 1) {
 }  // namespace
 }  // namespace hf::test::nth
 
-// NOLINTBEGIN: the names are the linker's and the language's.
+// NOLINTBEGIN: names required by the linker and the language.
 using namespace hf::test::nth;
 
 #define HF_WRAPPED(type, name, error, failure, parameters, arguments) \

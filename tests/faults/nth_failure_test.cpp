@@ -1,9 +1,8 @@
-// Whatever call of the operating system or allocation fails, at whatever moment: nobody hangs,
-// nothing is lost that was promised, no write that was refused is there, and the next opening
-// succeeds.
+// For any failing system call or allocation, at any time: no hang, no loss of promised data, no
+// effect of a refused write, and the next open() succeeds.
 //
-// A process may die of it (a failed sync is fatal by design, and so is a thread without memory).
-// Then what is left is that of a crash.
+// The process may end (a failed sync is fatal by design, and so is a thread without memory). Then
+// the file has the state of a crash.
 #include "faults/nth_failure.hpp"
 
 #include "map/copy.hpp"
@@ -29,24 +28,25 @@ namespace fs = std::filesystem;
 
 using contents = std::map<std::string, std::string>;
 
-/// What a child tells its parent, whatever becomes of it.
+/// A child's report to its parent, in shared memory.
 struct told {
-    u64 calls = 0;          ///< that were counted
-    u32 begun = 0;          ///< writes
-    u32 ended = 0;          ///< writes that returned
-    u32 durable = 0;        ///< writes that a sync has covered
+    u64 calls = 0;          ///< number of counted calls
+    u32 begun = 0;          ///< number of writes
+    u32 ended = 0;          ///< number of writes that returned
+    u32 durable = 0;        ///< number of writes that a sync has covered
     u32 lost_files = 0;     ///< descriptors that were not closed
     bool refused[64] = {};  ///< write i was refused
     char wrong[512] = "";
     char call[32] = "";
-    const char* names[nth::most_names] = {};  ///< of the calls; the same memory in the parent
+    /// of the calls; the addresses are valid in the parent, too
+    const char* names[nth::most_names] = {};
 
     void complain(const std::string& what) {
         if (wrong[0] == 0) std::strncpy(wrong, what.c_str(), sizeof(wrong) - 1);
     }
 };
 
-/// Write number i of the script.
+/// A write of the script.
 struct change {
     std::string key;
     std::optional<std::string> value;
@@ -91,7 +91,7 @@ unsigned open_files() {
     return n;
 }
 
-/// Every error says what, where, why and what next.
+/// Checks that every error says what, where, why and what next.
 template <class T>
 bool is_fine(const tl::expected<T, error>& r, told& t) {
     if (r) return true;
@@ -121,7 +121,7 @@ class script {
     }
 
    private:
-    /// A failed allocation may reach the caller as what it is.
+    /// A failed allocation may reach the caller as std::bad_alloc.
     template <class F>
     bool attempt(F&& f) {
         try {
@@ -205,7 +205,7 @@ class script {
     bool closed_ = false;
 };
 
-/// Which medium, what fails, and whether the file is one that a crash has left.
+/// The medium, the kind of failure, and whether the file is in the state after a crash.
 struct scenario {
     const char* name;
     medium_kind medium;
@@ -230,8 +230,8 @@ class every_call : public ::testing::TestWithParam<scenario> {
         return o;
     }
 
-    /// Which ones are to fail: of each kind of call some, from its first one to its last. A region
-    /// on `file` has a large journal, which takes its time.
+    /// The numbers of the calls to fail: some of each kind of call, from the first to the last. A
+    /// region on `file` has a large journal, which takes time.
     [[nodiscard]] std::vector<u64> chosen() const {
         const bool on_file = GetParam().medium == medium_kind::file;
         std::map<std::string, std::vector<u64>> of_name;
@@ -245,7 +245,7 @@ class every_call : public ::testing::TestWithParam<scenario> {
         std::vector<u64> all;
         for (const auto& [name, numbers] : of_name) {
             const std::size_t count = std::min(most, numbers.size());
-            // The first of some, the last of others.
+            // The first call of some kinds, the last of others.
             const std::size_t start = count == 1 ? name.size() * 7919 % numbers.size() : 0;
             for (std::size_t i = 0; i < count; ++i) {
                 all.push_back(
@@ -255,7 +255,7 @@ class every_call : public ::testing::TestWithParam<scenario> {
         return all;
     }
 
-    /// Its exit status as waitpid tells it.
+    /// Its exit status, as returned by waitpid.
     int in_child(u64 n) {
         *told_ = told{};
         std::fflush(nullptr);
@@ -269,7 +269,7 @@ class every_call : public ::testing::TestWithParam<scenario> {
             nth::arm(GetParam().what, n);
             try {
                 script(file, copy, options(), *told_).run();
-            } catch (const std::bad_alloc&) {  // between the calls of the library
+            } catch (const std::bad_alloc&) {  // outside of the library's calls
             }
             told_->calls = nth::disarm();
             for (u64 i = 1; n == 0 && i <= nth::most_names; ++i) {
@@ -294,7 +294,7 @@ class every_call : public ::testing::TestWithParam<scenario> {
         if (GetParam().crashed) fs::copy_file(crashed, file);
     }
 
-    /// A region with an epoch that was never finished; on `file` there was nothing to finish.
+    /// A region with an unfinished epoch; on `file` the base has none.
     void make_crashed() {
         ASSERT_EQ(test::in_child([&] {
                       machine m(crashed, options());
@@ -337,7 +337,7 @@ class every_call : public ::testing::TestWithParam<scenario> {
         for (u32 count = told_->durable; count <= told_->begun && !legal; ++count) {
             legal = found == after(count, told_->refused);
             if (legal || count == told_->ended) continue;
-            bool as_if[64];  // under way when its process died: it may have been done
+            bool as_if[64];  // in flight when its process died: it may have been done
             std::copy(std::begin(told_->refused), std::end(told_->refused), as_if);
             if (count + 1 == told_->begun) as_if[count] = false;
             legal = found == after(count + 1, as_if);

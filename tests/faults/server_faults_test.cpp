@@ -1,5 +1,5 @@
-// A server whose disk fails under it (disk_faults.cpp): what it answers, how it ends, and what is
-// there afterwards.
+// A server whose disk fails while it runs (disk_faults.cpp): its answers, its exit, and the stored
+// data.
 #include "tools/program.hpp"
 
 #include <gtest/gtest.h>
@@ -42,7 +42,8 @@ class server_faults : public ::testing::Test {
         const auto at = stats.find(name);
         return at == std::string::npos ? -1 : std::stoi(stats.substr(at + name.size()));
     }
-    /// Sets keys "<prefix>0", "<prefix>1", ... until the answer is, or is not, STORED.
+    /// Sets keys "<prefix>0", "<prefix>1", ... until the answer is STORED, or is not, as `stored`
+    /// says.
     std::string set_until(const server_process& s, const std::string& prefix, bool stored) {
         const auto give_up = std::chrono::steady_clock::now() + std::chrono::seconds(60);
         std::string answer;
@@ -84,13 +85,13 @@ TEST_F(server_faults, a_full_disk_refuses_writes_until_there_is_room_again) {
     server_process again(arguments("buffered"));
     ASSERT_GT(again.port(), 0) << again.said();
     EXPECT_TRUE(has(again, "before"));
-    expect_what_was_stored(again);  // before the refusal, too: it is durable after it
+    expect_what_was_stored(again);  // records from before the refusal, too, are durable
 }
 
 TEST_F(server_faults, durable_answers_wait_for_room) {
     server_process s(arguments("durable"));
     ASSERT_GT(s.port(), 0) << s.said();
-    ASSERT_EQ(set(s, "before"), "STORED\r\n");  // nothing is on its way any more
+    ASSERT_EQ(set(s, "before"), "STORED\r\n");  // no write is in flight
     turn_on("no_space");
     std::string answer;
     std::thread client([&] { answer = set(s, "waits"); });
@@ -128,7 +129,7 @@ TEST_F(server_faults, closed_on_a_full_disk_it_says_what_is_lost_and_keeps_what_
     EXPECT_TRUE(has(again, "durable"));
 }
 
-// What a write that failed has left on the disk is unknown, as after a failed sync.
+// After a failed write the disk's contents are unknown, as after a failed sync.
 TEST_F(server_faults, a_disk_that_takes_no_more_ends_the_server_with_the_disks_error) {
     for (const std::string ack : {"durable", "buffered"}) {
         {
@@ -140,7 +141,8 @@ TEST_F(server_faults, a_disk_that_takes_no_more_ends_the_server_with_the_disks_e
                 std::this_thread::sleep_for(std::chrono::milliseconds(1));
             }
             turn_on("broken");
-            const std::string answer = set(s, "after");  // unless the epoch ends before it is sent
+            // there may be an answer if the epoch ends before it is sent
+            const std::string answer = set(s, "after");
             EXPECT_TRUE(answer.empty() || ack == "buffered") << answer;
             EXPECT_EQ(s.end(0), 1000 + SIGABRT) << s.said();
             EXPECT_NE(s.said().find("fatal: "), std::string::npos) << s.said();

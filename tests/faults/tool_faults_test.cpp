@@ -1,5 +1,5 @@
-// What a tool makes is durable before it has its name, and its name before the tool says so: where
-// the disk fails at a sync (disk_faults.cpp), it says that instead.
+// A tool's output is durable before it gets its name, and the name is durable before the tool
+// reports success: if a sync fails (disk_faults.cpp), it reports that instead.
 #include "tools/program.hpp"
 
 #include <gtest/gtest.h>
@@ -26,7 +26,7 @@ class tool_faults : public ::testing::Test {
         ::unsetenv("LD_PRELOAD");
         ::unsetenv("HF_FAULTS");
     }
-    /// With the fault: an error of the disk, exit code 11. Without: all is well.
+    /// With the fault: a disk error, exit code 11. Without: success.
     void expect_noticed(const std::string& fault, const std::vector<std::string>& arguments) {
         std::ofstream(dir / fault) << "on\n";
         const outcome failed = holdfast(arguments);

@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <cstdlib>
 #include <fstream>
 #include <iterator>
 #include <string>
@@ -56,6 +57,16 @@ TEST(the_project, has_snake_case_file_names) { expect_none(check_file_names(proj
 TEST(the_project, has_headers_that_introduce_themselves) { expect_none(check_headers(project())); }
 TEST(the_project, names_no_private_place) {
     expect_none(check_places(project(), parse_list(read("hosts.txt"))));
+}
+/// Each room keeps to its number in prose_counts.txt, and each pattern is noticed.
+TEST(the_project, is_written_in_plain_english) {
+    if (std::system("command -v python3 >/dev/null") != 0) GTEST_SKIP() << "python3 is missing";
+    const std::string script = (root / "tests/house/count_prose").string();
+    EXPECT_EQ(std::system(("'" + script + "'").c_str()), 0) << "see the lines above";
+}
+TEST(the_project, has_a_check_of_commit_subjects_that_works) {
+    const std::string script = (root / "tests/house/commit_subject").string();
+    EXPECT_EQ(std::system(("'" + script + "' --self-test").c_str()), 0);
 }
 TEST(the_project, has_pages_that_link_to_what_is_there) {
     expect_none(check_page_links(project()));
@@ -163,6 +174,11 @@ TEST(file_names, notices_camel_case) {
 
 TEST(headers, notices_a_missing_guard) {
     expect_one(check_headers({{"src/base/a.hpp", "// What it is for.\n"}}), "src/base/a.hpp", 1);
+}
+TEST(headers, lets_a_c_header_have_an_include_guard) {
+    expect_none(check_headers({{"include/holdfast/a.h", "/* A. */\n#ifndef HOLDFAST_A_H\n"}}));
+    expect_one(check_headers({{"src/base/a.hpp", "// A.\n#ifndef HOLDFAST_A_H\n"}}),
+               "src/base/a.hpp", 1);
 }
 TEST(headers, notices_a_missing_introduction) {
     expect_one(check_headers({{"src/base/a.hpp", "#pragma once\n"}}), "src/base/a.hpp", 1);

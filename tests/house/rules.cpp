@@ -246,7 +246,14 @@ violations check_headers(const files& project) {
     violations found;
     for (const auto& file : project) {
         if (!file.is_header()) continue;
-        if (std::find(file.lines.begin(), file.lines.end(), "#pragma once") == file.lines.end()) {
+        // A public header of C may be included by compilers that do not know the pragma.
+        const bool is_guarded =
+            file.path.ends_with(".h") &&
+            std::any_of(file.lines.begin(), file.lines.end(), [](const std::string& line) {
+                return line.starts_with("#ifndef HOLDFAST_");
+            });
+        if (!is_guarded &&
+            std::find(file.lines.begin(), file.lines.end(), "#pragma once") == file.lines.end()) {
             found.push_back({file.path, 1, "no #pragma once"});
         }
         if (file.lines.empty() ||

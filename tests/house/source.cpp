@@ -97,8 +97,9 @@ bool source_file::is_program_text() const {
 
 std::vector<source_file> read_project(const std::filesystem::path& root) {
     static const std::set<std::string> directories{
-        ".ci",      "bench",   "bindings", "cmake", "crashlab", "docs", "fuzz",
-        "examples", "include", "man",      "src",   "tests",    "tools"};
+        ".ci",      "bench",   "bindings", "cmake", "crashlab", "docs",  "fuzz",
+        "examples", "include", "man",      "pass",  "sim",      "src",   "tests",
+        "tools"};
     std::vector<source_file> files;
     const auto read = [&](const std::filesystem::path& path) {
         std::ifstream in(path, std::ios::binary);
@@ -109,7 +110,8 @@ std::vector<source_file> read_project(const std::filesystem::path& root) {
     };
     for (const auto& entry : std::filesystem::directory_iterator(root)) {
         if (entry.is_symlink()) continue;
-        if (entry.is_regular_file()) read(entry.path());
+        // In a worktree .git is a file, and none of the project's.
+        if (entry.is_regular_file() && entry.path().filename() != ".git") read(entry.path());
         if (!entry.is_directory() || !directories.contains(entry.path().filename().string())) {
             continue;
         }

@@ -1,5 +1,5 @@
-// A file as the journal sees it, on a kernel that takes less than it was given, is interrupted, is
-// full or fails: at every call, in every way.
+// The journal's file on a kernel that does short writes, is interrupted, is full or fails: at every
+// call, in every way.
 #include "journal/block_file.hpp"
 
 #include "base/random.hpp"
@@ -43,7 +43,7 @@ class block_file : public on_kernel {
         for (std::byte& one : b) one = static_cast<std::byte>(random());
         return b;
     }
-    /// Around a row of pieces: some of a few bytes, some of none.
+    /// Several pieces: some of a few bytes, some empty.
     std::vector<bytes> some_pieces() {
         std::vector<bytes> pieces(1 + random() % 20);
         for (bytes& p : pieces) p = some(random() % 4 == 0 ? 0 : random() % 40);
@@ -53,7 +53,7 @@ class block_file : public on_kernel {
         const std::vector<std::span<const std::byte>> spans(pieces.begin(), pieces.end());
         return file.write(offset, spans);
     }
-    /// As they are, whatever the kernel would say.
+    /// The real contents, whatever the test's kernel returns.
     [[nodiscard]] bytes content() const {
         const kernel::aside quiet;
         struct stat s{};
@@ -80,7 +80,7 @@ class block_file : public on_kernel {
     xoshiro256ss random{5};
 };
 
-/// Where the pieces go, one behind the other.
+/// Copies the pieces one after the other.
 void place(bytes& into, u64 offset, const std::vector<bytes>& pieces) {
     for (const bytes& p : pieces) {
         if (p.empty()) continue;
@@ -112,7 +112,7 @@ TEST_F(block_file, has_what_was_written_however_little_the_kernel_takes_at_once)
     }
 }
 
-// The error says what went wrong and where, and is never taken for success.
+// The error describes the failure and its offset, and is never taken for success.
 TEST_F(block_file, tells_of_the_byte_that_could_not_be_written) {
     for (int i = 0; i < 3000; ++i) {
         become({});
@@ -121,7 +121,7 @@ TEST_F(block_file, tells_of_the_byte_that_could_not_be_written) {
         u64 total = 0;
         for (const bytes& p : pieces) total += p.size();
         if (total == 0) continue;
-        const u64 end = offset + random() % total;  // the first byte that has no place
+        const u64 end = offset + random() % total;  // the first byte that cannot be written
         const int why = write_errors[random() % std::size(write_errors)];
         say([&](const call& c) -> answer {
             if (c.offset >= end) return {why};
@@ -199,8 +199,8 @@ TEST_F(block_file, says_that_it_cannot_be_read) {
     }
 }
 
-// After a sync that failed the kernel takes its pages for clean: another one would succeed, and
-// prove nothing. Nor is a full disk anything to be tried again then.
+// After a failed sync the kernel treats its pages as clean: a second sync would succeed without
+// writing them. A full disk must not be retried then either.
 TEST_F(block_file, is_never_synced_again_after_a_sync_has_failed) {
     for (const int why : {EIO, ENOSPC, EDQUOT, EROFS, EINTR}) {
         journal::posix_file one(fd, "one");

@@ -1,4 +1,4 @@
-// The copy of an epoch's lines, and the memory that it keeps or gives back.
+// The copy of an epoch's lines, and the memory that it keeps or frees.
 #include "journal/capture.hpp"
 
 #include "base/random.hpp"
@@ -19,25 +19,25 @@ namespace {
 constexpr u64 mebibyte = u64{1} << 20;
 constexpr u64 most_kept = 192 * mebibyte;
 
-/// A region of address space: what is not stored to costs nothing.
+/// A range of address space: untouched pages cost nothing.
 class captured : public ::testing::Test {
    protected:
     static constexpr u64 size = 256 * mebibyte;
 
     void TearDown() override { ::munmap(memory, size); }
 
-    /// The region's first bytes have changed.
+    /// The first `bytes` of the region are dirty.
     void begin(u64 bytes) {
         dirty.note(memory, bytes);
         c.begin(++epoch, dirty);
         ASSERT_EQ(c.size(), bytes / line_size);
     }
-    /// Whether there is any memory at its first page: right after it was given back there is none.
+    /// Whether the first page is mapped; it is not right after it was freed.
     static bool is_mapped(const std::byte* p) {
         unsigned char in_core = 0;
         return ::mincore(const_cast<std::byte*>(p), 1, &in_core) == 0;
     }
-    /// Where the lines are, with something written there.
+    /// The buffer of the lines, with a byte written to it.
     std::byte* marked() {
         auto* const data = const_cast<std::byte*>(c.as_record().data);
         *data = std::byte{77};
@@ -93,7 +93,7 @@ TEST_F(captured, has_each_line_as_it_was_however_the_copying_is_shared) {
     }
 }
 
-// Of 1 MiB of lines it takes 4 MiB of memory, so there is room for four times as many.
+// 1 MiB of lines gets 4 MiB of memory, so four times as many lines fit.
 TEST_F(captured, keeps_its_memory_while_it_is_enough) {
     begin(mebibyte);
     std::byte* const data = marked();
@@ -108,12 +108,12 @@ TEST_F(captured, keeps_its_memory_while_it_is_enough) {
     std::byte* const larger = marked();
     larger[4 * mebibyte + line_size - 1] = std::byte{1};
     c.clear();
-    begin(5 * mebibyte);  // a quarter more than asked for, so this is no news
+    begin(5 * mebibyte);  // there is a reserve of a quarter, so this fits
     EXPECT_EQ(*larger, std::byte{77});
 }
 
 TEST_F(captured, gives_back_what_a_large_epoch_took_and_no_less) {
-    begin(153 * mebibyte);  // takes just as much as is kept
+    begin(153 * mebibyte);  // needs exactly as much as is kept
     std::byte* const kept = marked();
     c.clear();
     EXPECT_EQ(c.as_record().data, kept);

@@ -1,4 +1,4 @@
-// Who may be inside the gate together, and who waits for whom.
+// Which holders may be inside the gate together, and which wait.
 #include "journal/copy_gate.hpp"
 
 #include "journal/format.hpp"
@@ -20,14 +20,14 @@ namespace {
 
 class copy_gate : public on_kernel {
    protected:
-    /// The same file, opened once more: as another process has it.
+    /// Opens the same file again, as another process would.
     static int again(int of) {
         return ::open(("/proc/self/fd/" + std::to_string(of)).c_str(), O_RDWR | O_CLOEXEC);
     }
     void TearDown() override {
         for (const int fd : {mine, others, prying}) ::close(fd);
     }
-    /// Whether somebody else could have that lock on the byte at once.
+    /// Whether another process could get that lock on the byte at once.
     [[nodiscard]] bool is_free(short type, u64 byte = journal::gate_offset) const {
         struct flock lock{};
         lock.l_type = type;
@@ -64,7 +64,7 @@ TEST_F(copy_gate, holds_many_and_is_shut_for_one_alone) {
     EXPECT_TRUE(is_free(F_WRLCK));
 }
 
-// Whoever uses a region locks bytes of its files, too.
+// Users of a region lock other bytes of its files.
 TEST_F(copy_gate, locks_one_byte) {
     ASSERT_TRUE(here.shut());
     EXPECT_TRUE(is_free(F_WRLCK, journal::gate_offset - 1));

@@ -1,4 +1,4 @@
-// What a journal holds after commits and applications, and what its scan makes of damage.
+// The contents of a journal after commits and applications, and how its scan handles damage.
 #include "journal/core.hpp"
 
 #include "crashlab/disk/model_disk.hpp"
@@ -67,7 +67,7 @@ TEST_F(journal_core, damage_to_a_record_that_is_not_the_last_is_an_error) {
             if (c < 4) {
                 ASSERT_FALSE(found) << "chunk " << c << ", bit " << bit;
                 EXPECT_EQ(found.error().code, errc::corrupt);
-            } else {  // looks like one that was under way
+            } else {  // looks like a record in flight
                 ASSERT_TRUE(found);
                 EXPECT_EQ(found->last_epoch, 4U);
             }
@@ -89,7 +89,7 @@ TEST_F(journal_core, chunks_of_other_regions_and_sessions_do_not_count) {
     EXPECT_EQ(found->header.base_epoch, 2U);
 }
 
-// Whichever slot is damaged, the other is of the session that runs.
+// Whichever slot is damaged, the other one is of the current session.
 TEST_F(journal_core, nothing_of_the_session_before_comes_up_when_a_slot_is_damaged) {
     for (u8 i = 1; i <= 2; ++i) {
         ASSERT_TRUE(commit({i}, i));
@@ -128,7 +128,7 @@ TEST_F(journal_core, counts_the_bytes_that_applying_has_written) {
     EXPECT_EQ(core->base_bytes(), 2 * journal::page);
 }
 
-// Whatever is cut off, be it a record, several, or space that none has used yet.
+// Any truncation: of a record, of several, or of unused space.
 TEST_F(journal_core, a_file_that_was_cut_short_anywhere_is_an_error) {
     const auto check_all_cuts = [this] {
         const auto whole = journal::scan(disk);
@@ -145,7 +145,7 @@ TEST_F(journal_core, a_file_that_was_cut_short_anywhere_is_an_error) {
     check_all_cuts();
     xoshiro256ss random(7);
     for (u8 i = 1; i <= 60; ++i) {
-        // It grows, from time to time by more than one segment, and is used again in any order.
+        // It grows, sometimes by more than one segment, and segments are reused in any order.
         std::vector<u64> lines;
         const u64 count = 1 + random() % (i % 10 == 0 ? 900 : 150);
         for (u64 l = 0; l < count; ++l) lines.push_back(l);
@@ -159,7 +159,7 @@ TEST_F(journal_core, a_file_that_was_cut_short_anywhere_is_an_error) {
     EXPECT_GT(core->segments(), 2 * small.segments);
 }
 
-// A file that is longer than it was said to be had just grown when the power went.
+// A file that is longer than its header says had just grown at the power failure.
 TEST_F(journal_core, a_longer_file_is_none) {
     ASSERT_TRUE(commit({1}, 1));
     disk.now().resize(disk.now().size() + journal::page + 17);
@@ -244,7 +244,7 @@ TEST_F(journal_core, a_full_disk_refuses_a_record_and_takes_it_later) {
 }
 
 TEST_F(journal_core, a_failed_call_of_the_disk_is_an_error_wherever_it_happens) {
-    // The base's sync, the chunk, the zeros behind it, the journal's sync.
+    // The base's sync, the chunk, the zeros after it, the journal's sync.
     for (u64 calls = 0; calls < 5; ++calls) {
         u64 left = calls;
         disk.calls_left = base.calls_left = &left;
@@ -256,7 +256,7 @@ TEST_F(journal_core, a_failed_call_of_the_disk_is_an_error_wherever_it_happens) 
 }
 
 TEST_F(journal_core, small_records_find_their_space_written) {
-    disk.now() = bytes(disk.now().size(), std::byte{0xee});  // holes, for once to be seen
+    disk.now() = bytes(disk.now().size(), std::byte{0xee});  // makes holes visible
     ASSERT_TRUE(commit({1}, 1));
     const u64 segment_end = journal::first_segment + small.segment_bytes;
     for (u64 at = journal::first_segment; at < segment_end; ++at) {

@@ -1,5 +1,5 @@
-// The Nth call of the disks fails: whoever asked is told, with the right error; nothing counts that
-// is not durable; and what had no room is done when it is asked for again.
+// The Nth call of the disks fails: the caller gets the right error, no record counts that is not
+// durable, and work without space is done when it is requested again.
 #include "crashlab/disk/model_disk.hpp"
 #include "journal/core.hpp"
 #include "journal/replay.hpp"
@@ -16,7 +16,7 @@ namespace {
 using journal::page;
 using lab::bytes;
 
-/// A journal and its base in some state, always the same.
+/// A journal and its base in a fixed state.
 struct world {
     explicit world(lab::disk_faults& faults) {
         base.now().resize(1024 * line_size);
@@ -95,7 +95,7 @@ TEST_P(journal_faults, are_told_at_every_call) {
                 EXPECT_TRUE(done) << done.error().to_string();
                 break;
             }
-            // The zeros behind a record are nobody's business where there is no room for them.
+            // Without space, the zeros after a record are optional.
             if (done && GetParam() == errc::no_space) {
                 EXPECT_EQ(w.core->records(), records + 1) << "nobody was told";
                 EXPECT_EQ(journal::scan(w.disk)->last_epoch, w.epoch);
@@ -120,7 +120,7 @@ INSTANTIATE_TEST_SUITE_P(codes, journal_faults, ::testing::Values(errc::io, errc
 
 namespace {
 
-/// Something else happens while the disk is asked.
+/// Calls a hook during a disk call.
 class hooked_disk final : public journal::block_file {
    public:
     using block_file::write;
@@ -167,7 +167,7 @@ class two_threads_of_a_journal : public ::testing::Test {
 
 }  // namespace
 
-// The other thread has the segment count as full that this one meant to fill.
+// The other thread has sealed the segment that this one meant to fill.
 TEST_F(two_threads_of_a_journal, make_room_once_more_where_it_was_taken_meanwhile) {
     ASSERT_TRUE(commit(1));
     int sealed = 0;
@@ -195,7 +195,7 @@ TEST_F(two_threads_of_a_journal, leave_a_segment_open_whose_newest_record_is_und
     EXPECT_EQ(core->used(), 1U) << "there was room in the segment";
 }
 
-// J2: of full segments, too, only what is durable.
+// J2: only durable records, in full segments, too.
 TEST_F(two_threads_of_a_journal, apply_no_record_that_is_under_way) {
     ASSERT_TRUE(commit(1));
     bool asked = false;

@@ -1,5 +1,5 @@
-// tests/journal/gated_journal.hpp: a journal with its threads, on disks whose syncs wait to be let
-// through, and which may be full.
+// tests/journal/gated_journal.hpp: a journal with its threads, on disks whose syncs wait until the
+// test allows them, and which may be full.
 #pragma once
 
 #include "crashlab/disk/model_disk.hpp"
@@ -21,14 +21,15 @@ inline constexpr journal::geometry small{4 * journal::page, 4};
 inline constexpr u64 most_segments = 10;  // a quarter more than the base
 inline constexpr u64 due_segments = 6;    // three fifths of them
 
-/// What a disk and a test share: the journal owns the disk.
+/// Shared by a disk and the test; the journal owns the disk.
 struct gate {
     std::atomic<bool> shut{false};
     std::counting_semaphore<> passes{0};
     std::atomic<u64> waiting{0};
     std::atomic<u64> capacity{~u64{0}};
-    std::atomic<bool> full{false};  ///< there is no room for what is written, either
-    std::mutex mutex;  // a disk takes calls of several threads, a model of one does not
+    std::atomic<bool> full{false};  ///< no space for data that is written, either
+    // the journal's threads call the disk concurrently; the model is not thread-safe
+    std::mutex mutex;
     lab::model_disk disk;
 };
 
@@ -91,14 +92,14 @@ class gated_journal : public ::testing::Test {
         fill(n);
         redo->submit();
     }
-    /// The same, which is to be submitted.
+    /// Fills the epoch's buffer with the first `n` lines.
     void fill(u64 n) {
         dirty.note(memory.data(), n * line_size);
         journal::capture& c = redo->begin();
         c.begin(++epoch, dirty);
         c.copy(memory.data(), 0, c.size());
     }
-    /// Its record takes a whole segment.
+    /// An epoch whose record takes a whole segment.
     void end_large_epoch() { end_epoch(240); }
     void let_one_through() const { g->passes.release(); }
     void open_the_gate() const { open(*g); }

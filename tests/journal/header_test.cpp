@@ -1,4 +1,4 @@
-// What a journal's header says, and which of its two slots says it.
+// The contents of a journal's header, and which of its two slots is valid.
 #include "journal/header.hpp"
 
 #include "crashlab/disk/model_disk.hpp"
@@ -13,7 +13,7 @@ namespace {
 using journal::header_facts;
 using journal::page;
 
-/// No two numbers of it are alike.
+/// All of its numbers differ.
 header_facts facts_of(u64 generation, u64 serial) {
     return {{{1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16}, generation},
             17 * page,
@@ -32,7 +32,7 @@ void expect_same(const header_facts& found, const header_facts& written) {
     EXPECT_EQ(found.segments, written.segments);
 }
 
-/// A file of the two slots and nothing else.
+/// A file with only the two slots.
 class journal_header : public ::testing::Test {
    protected:
     void write(const header_facts& facts) { ASSERT_TRUE(journal::write_header(disk, facts)); }
@@ -46,7 +46,7 @@ class journal_header : public ::testing::Test {
         ASSERT_FALSE(found) << why;
         EXPECT_EQ(found.error().code, code) << why;
     }
-    /// A slot that is whole, and says what no program of today would write.
+    /// Writes a valid slot with contents that no current program would write.
     void write_changed(u64 serial, const std::function<void(journal::header_slot&)>& change) {
         write(facts_of(3, serial));
         journal::header_slot s{};
@@ -105,7 +105,7 @@ TEST_F(journal_header, with_any_bit_wrong_does_not_count) {
     }
 }
 
-// One slot is one sector's: it is written whole or not at all.
+// A slot is in one sector: it is written completely or not at all.
 TEST_F(journal_header, fits_into_a_sector_and_leaves_the_other_slot_alone) {
     static_assert(sizeof(journal::header_slot) <= journal::sector_size);
     for (const u64 serial : {6, 7}) {

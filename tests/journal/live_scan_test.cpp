@@ -1,5 +1,5 @@
-// A journal that is looked at while records are appended to it: what is found has no gap, and all
-// that was complete before.
+// Scanning a journal while records are appended to it: the result has no gap, and includes all
+// records that were complete before.
 #include "crashlab/disk/model_disk.hpp"
 #include "journal/core.hpp"
 #include "journal/scan.hpp"
@@ -16,7 +16,7 @@ using lab::bytes;
 constexpr u64 scanned_lines = 1024;
 constexpr journal::geometry small_segments{4 * journal::page, 6};
 
-/// Calls a hook before each read, as another process would get in between.
+/// Calls a hook before each read, to simulate another process.
 class observed_disk final : public journal::block_file {
    public:
     observed_disk(journal::block_file& under, std::function<void()> before_read)

@@ -1,4 +1,4 @@
-// What merge() makes of records is what writing them one after the other makes of them.
+// merge() of records has the same result as writing them one after the other.
 #include "journal/merge.hpp"
 
 #include "base/random.hpp"
@@ -26,7 +26,7 @@ using lab::bytes;
 constexpr u64 slice = (u64{1} << 20) / line_size;  // lines
 constexpr journal::geometry shape{64 * journal::page, 24};
 
-/// Writes down what is asked of a disk.
+/// Records the calls of a disk.
 class watched_disk final : public journal::block_file {
    public:
     using range = std::pair<u64, u64>;  ///< offset, bytes
@@ -57,7 +57,7 @@ class watched_disk final : public journal::block_file {
 
     struct hint {
         range what;
-        std::size_t calls_before;  ///< of the kind that it is about
+        std::size_t calls_before;  ///< number of earlier calls of the same kind
     };
     std::vector<range> writes;
     std::vector<range> reads;
@@ -82,7 +82,7 @@ class journal_merge : public ::testing::TestWithParam<u64> {
         ASSERT_TRUE(core->commit({++epoch, lines, data.data()}));
     }
 
-    /// Some lines, each once, in rows of up to `row`.
+    /// Some lines, each once, in runs of up to `row`.
     std::vector<u64> some_lines(u64 rows, u64 row, u64 from, u64 to) {
         std::set<u64> lines;
         for (u64 i = 0; i < rows; ++i) {
@@ -99,7 +99,7 @@ class journal_merge : public ::testing::TestWithParam<u64> {
         ASSERT_TRUE(journal::merge(disk, found->chunks, target));
     }
 
-    /// Merged, and one after the other.
+    /// Compares a merge with writing one after the other.
     void expect_equal() {
         const auto found = journal::scan(disk);
         ASSERT_TRUE(found) << found.error().to_string();
@@ -197,11 +197,11 @@ TEST_P(journal_merge, asks_ahead_for_the_next_slice_where_most_of_one_is_needed)
     begin(3 * slice);
     std::vector<u64> lines;
     for (u64 line = 0; line < 2 * slice; line += 64) lines.push_back(line);
-    lines.push_back(2 * slice);  // alone there
+    lines.push_back(2 * slice);  // the only one in its slice
     commit(lines);
     watched_disk target(base);
     merge_into(target);
-    // Of the second slice before the first is read, of the third before the second is.
+    // The second slice is requested before the first is read, the third before the second is read.
     ASSERT_EQ(target.asked_ahead.size(), 2U);
     for (u64 i = 0; i < 2; ++i) {
         const watched_disk::range next{(i + 1) * slice * line_size, slice * line_size};
@@ -231,8 +231,8 @@ TEST_P(journal_merge, has_each_slice_written_back_at_once) {
     }
 }
 
-// Of each slice the pages that some line lies in, with small gaps between them; each row of these
-// is read once and written once. The slice behind is asked for where half of this one is needed.
+// The pages of a slice that contain some line are read and written once, in runs that include small
+// gaps. The next slice is requested if half of this one is needed.
 TEST_P(journal_merge, asks_for_the_pages_that_it_needs_once) {
     constexpr u64 pages = slice / 64;
     begin(4 * slice);
@@ -243,7 +243,8 @@ TEST_P(journal_merge, asks_for_the_pages_that_it_needs_once) {
         const u64 density = 1 + random() % 8;
         std::vector<bool> touched(pages);
         for (u64 p = 0; p < pages; ++p) {
-            // Half of the pages, and one less, or by chance; never none, never the first of all.
+            // Half of the pages, one less, or a random choice; never none, and never the first
+            // page.
             const bool is_next = s == 1   ? p < pages / 2
                                  : s == 2 ? p < pages / 2 - 1
                                           : random() % 8 < density;
@@ -304,7 +305,7 @@ TEST_P(journal_merge, reads_of_a_chunk_its_runs_and_what_it_has_in_each_slice) {
     EXPECT_TRUE(std::equal(lines.begin(), lines.end(), journal.reads.begin() + 3));
 }
 
-// Runs that overlap, go back, name no line, or fewer than the chunk has.
+// Runs that overlap, go back, have no lines, or fewer than the chunk has.
 TEST_P(journal_merge, of_whatever_runs_does_as_if_one_after_the_other) {
     for (int turn = 0; turn < 60; ++turn) {
         base = some_bytes((200 + random() % 100) * line_size);
@@ -312,7 +313,7 @@ TEST_P(journal_merge, of_whatever_runs_does_as_if_one_after_the_other) {
         disk.now() = some_bytes(64 * journal::page);
         std::vector<journal::chunk_place> chunks(1 + random() % 4);
         u64 at = 0;
-        u64 named = 0;  // lines, by the runs of the newest
+        u64 named = 0;  // number of lines in the runs of the newest chunk
         for (journal::chunk_place& c : chunks) {
             std::vector<u64> runs;
             named = 0;
@@ -335,7 +336,7 @@ TEST_P(journal_merge, of_whatever_runs_does_as_if_one_after_the_other) {
         lab::model_disk merged(base);
         ASSERT_TRUE(journal::merge(disk, chunks, merged));
         EXPECT_TRUE(merged.now() == one_after_the_other(chunks)) << "turn " << turn;
-        // Now the newest names one line more than it has, or just as many, or one less.
+        // Now the newest chunk names one line more than it has, as many, or one less.
         chunks.back().lines = static_cast<u32>(std::max<u64>(named + random() % 3, 1) - 1);
         const auto again = journal::merge(disk, chunks, merged);
         const u64 has = chunks.back().lines;

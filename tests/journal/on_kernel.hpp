@@ -1,4 +1,4 @@
-// tests/journal/on_kernel.hpp: files on a kernel whose answers are the test's.
+// tests/journal/on_kernel.hpp: files on a kernel whose answers the test controls.
 #pragma once
 
 #include "support/kernel.hpp"
@@ -16,7 +16,8 @@ class on_kernel : public ::testing::Test {
     using call = kernel::call;
     using answer = kernel::answer;
 
-    /// From now on it answers so; {}: it does as it is told. errno says that something was
+    /// From now on the kernel's answers come from `how`; {}: the real ones. errno is set to EINTR
+    /// first, as a stale value.
     /// interrupted, long ago.
     void say(std::function<answer(const call&)> how) {
         script.say([how = std::move(how)](const call& c) {
@@ -27,7 +28,7 @@ class on_kernel : public ::testing::Test {
     }
     void SetUp() override {
         say({});
-        script.forget();  // what the fixture asked
+        script.forget();  // calls of the fixture
     }
 
     kernel::answered script{{}};

@@ -1,5 +1,5 @@
-// The power goes at every call of the disks, during recovery too; the lab's target journal.disk
-// does the same for longer, and counts.
+// Power failures at every call of the disks, also during recovery; the lab's target journal.disk
+// does the same for longer, with statistics.
 #include "crashlab/disk/journal_machine.hpp"
 #include "support/effort.hpp"
 
@@ -24,9 +24,9 @@ TEST(power_cut, nothing_announced_is_lost) {
     }
 }
 
-// Before the power goes, in the first session, the disks fail or are full for some calls, at every
-// one of them. What was announced is durable all the same: also where a sync has failed, the
-// process died of it, and what the sync was to cover can still be read, but is on no disk.
+// Before the power failure, in the first session, some calls of the disks fail or find no space, at
+// every position. Announced epochs are durable even so: also if a sync has failed, the process died
+// because of it, and the data of the sync can still be read but is not on the disk.
 TEST(power_cut, nothing_announced_is_lost_where_disks_fail_before) {
     for (const errc code : {errc::io, errc::no_space}) {
         for (u64 seed = 1; seed <= scaled(100); ++seed) {

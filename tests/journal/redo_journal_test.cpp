@@ -1,4 +1,4 @@
-// The threads of a journal, on a disk whose syncs wait to be let through.
+// The threads of a journal, on a disk whose syncs wait until the test allows them.
 #include "base/clock.hpp"
 #include "gated_journal.hpp"
 
@@ -40,7 +40,7 @@ TEST_F(redo_journal, tells_in_nanoseconds_how_long_a_record_took) {
     open_the_gate();
 }
 
-// With a clock that ends epochs as fast as the disk takes them there is always one on its way.
+// If a clock ends epochs as fast as the disk accepts them, there is always one in flight.
 TEST_F(redo_journal, who_waits_for_it_to_be_idle_stops_when_there_is_no_need_any_more) {
     end_epoch(1);
     std::thread waits([&] { redo->wait_idle([&] { return redo->numbers().records() == 1; }); });
@@ -67,7 +67,7 @@ TEST_F(redo_journal, tells_who_listens_that_it_refuses_and_when_it_goes_on) {
     end_epoch(lines);
     wait_until([&] { return refused != 0; });
     EXPECT_TRUE(redo->is_refusing());
-    redo->wait_idle([] { return false; });  // does not wait for room
+    redo->wait_idle([] { return false; });  // does not wait for space
     EXPECT_EQ(durable, 0U);
     g->capacity = ~u64{0};
     wait_until([&] { return durable == epoch; });
@@ -94,7 +94,7 @@ TEST_F(redo_journal, writes_by_itself_behind_a_record_that_is_on_its_way) {
     EXPECT_EQ(redo->numbers().records(), 2U);
 }
 
-// The next one is submitted while the record is on its way: its writer wakes the journal's thread.
+// The next epoch is submitted while the record is in flight: its writer wakes the journal's thread.
 TEST_F(redo_journal, goes_on_behind_a_record_that_somebody_else_wrote) {
     fill(1);
     ASSERT_TRUE(redo->submit_to_write());
@@ -117,8 +117,8 @@ TEST_F(redo_journal, refuses_what_another_thread_found_no_room_for) {
     wait_until([&] { return redo->is_refusing(); });
     EXPECT_EQ(redo->numbers().records(), 0U);
     g->capacity = ~u64{0};
-    // Which is over when the record is durable and its epoch not yet announced; until then nobody
-    // waits for the journal to be idle.
+    // The refusal ends when the record is durable, before its epoch is announced; until then no
+    // thread waits for the journal to be idle.
     wait_until([&] { return !redo->is_refusing(); });
     EXPECT_FALSE(redo->refusal());
     EXPECT_EQ(redo->numbers().records(), 1U);
@@ -185,8 +185,8 @@ TEST_F(redo_journal, grows_to_a_quarter_more_than_the_base_and_then_waits_for_it
     open(*base_gate);
     wait_until([&] { return numbers.records() == most_segments + 1; });
     EXPECT_EQ(numbers.segments(), most_segments);
-    // As long as there is a free one it makes no difference that it has all that it may have.
-    ASSERT_TRUE(redo->apply_all());  // nothing is asked for any more
+    // While a segment is free, it makes no difference that the journal has its maximum size.
+    ASSERT_TRUE(redo->apply_all());  // no space is requested any more
     for (u64 i = numbers.used() + 1; i <= due_segments; ++i) {
         end_large_epoch();
         redo->wait_idle([] { return false; });
@@ -198,7 +198,7 @@ TEST_F(redo_journal, may_become_larger_when_the_base_has_become_larger) {
     open_the_gate();
     const auto& numbers = redo->numbers();
     redo->base_has_grown(2 * lines * line_size);
-    end_large_epoch();  // behind a sync of the base, which is there to be written to so far
+    end_large_epoch();  // syncs the base first, which then has been written up to here
     redo->wait_idle([] { return false; });
     base_gate->shut = true;
     for (u64 i = 0; i < 2 * most_segments; ++i) end_large_epoch();

@@ -1,4 +1,4 @@
-// The threads of a journal on disks that have no room, or fail.
+// The threads of a journal on disks that are full, or fail.
 #include "gated_journal.hpp"
 #include "journal/scan.hpp"
 #include "must.hpp"
@@ -14,7 +14,7 @@
 namespace hf::test {
 namespace {
 
-/// One gate as the journal and a copy in another process have it.
+/// The gate of the journal, and that of a copy in another process.
 class two_gates {
    public:
     two_gates() = default;
@@ -44,7 +44,7 @@ class redo_refusal : public gated_journal {
     void idle() {
         redo->wait_idle([] { return false; });
     }
-    /// No room for the journal to grow.
+    /// No space for the journal to grow.
     void fill_up() {
         const std::lock_guard lock(g->mutex);
         g->capacity = g->disk.now().size();
@@ -114,7 +114,7 @@ TEST_F(redo_refusal, does_not_come_while_old_records_can_go) {
     EXPECT_GT(applied, 0U);
 }
 
-// Neither what is to become durable nor its thread is left behind.
+// The journal can be destroyed at any time: no thread and no pending record remains.
 TEST_F(redo_refusal, ends_with_the_journal_at_any_moment) {
     for (int turn = 0; turn < 30; ++turn) {
         g->capacity = ~u64{0};
@@ -137,7 +137,7 @@ TEST_F(redo_refusal, is_no_reason_to_lose_what_was_submitted_at_the_end) {
         g->shut = true;
         const u64 before = g->waiting;
         end_epoch(1);
-        end_large_epoch();  // has no room before the first go
+        end_large_epoch();  // needs space that the first epoch occupies
         wait_until([&] { return g->waiting > before; });
         std::thread opens([&] {
             for (int i = 0; i < turn * 20; ++i) std::this_thread::yield();
@@ -170,7 +170,7 @@ TEST_F(redo_refusal, of_the_base_is_told_to_who_wants_it_complete) {
     EXPECT_EQ(redo->numbers().applied_epoch(), 1U);
 }
 
-// Then the journal grows beyond what it should be: rather that than nothing.
+// Then the journal grows beyond its intended size, rather than stopping.
 TEST_F(redo_refusal, of_the_base_lets_the_journal_grow) {
     base_gate->full = true;
     for (u64 i = 0; i < most_segments + 5; ++i) end_large_epoch();
@@ -187,7 +187,7 @@ TEST_F(redo_refusal, of_header_and_base_in_turn_ends_with_all_in_the_base) {
         end_epoch(5);
         idle();
         base_gate->full = turn % 4 == 0;
-        g->full = turn % 2 == 0;  // of the journal, its header, too
+        g->full = turn % 2 == 0;  // of the journal, including its header
         EXPECT_EQ(redo->apply_all().has_value(), turn % 2 != 0) << turn;
         base_gate->full = g->full = false;
         ASSERT_TRUE(redo->apply_all()) << turn;
@@ -228,7 +228,7 @@ TEST_F(redo_refusal, a_large_epoch_waits_for_no_copy_that_it_cannot_gain_from) {
     ASSERT_EQ(redo->numbers().segments(), most_segments);
     ASSERT_TRUE(copy.hold());
     end_epoch(1);
-    end_epoch(lines);  // there is one segment too few, and none that could be given up
+    end_epoch(lines);  // one segment is missing, and none can be freed
     idle();
     EXPECT_EQ(redo->numbers().records(), 3U);
     end_epoch(1);
@@ -243,7 +243,7 @@ TEST_F(redo_refusal, a_large_epoch_waits_for_no_copy_that_it_cannot_gain_from) {
 
 namespace {
 
-/// Takes anything, and has nothing.
+/// Accepts writes, and contains nothing.
 class hollow_disk final : public journal::block_file {
    public:
     using block_file::write;
@@ -257,7 +257,7 @@ class hollow_disk final : public journal::block_file {
 
 }  // namespace
 
-// A disk that fills up lets the journal become no longer than it is.
+// When the disk fills up, the journal does not grow any more.
 TEST_F(redo_refusal, a_comfortable_epoch_is_a_quarter_of_the_journal_as_it_is) {
     constexpr u64 segment = 4 * journal::page;
     const auto lines_of = [](u64 bytes) { return bytes / 4 / line_size; };
@@ -275,7 +275,7 @@ TEST_F(redo_refusal, a_comfortable_epoch_is_a_quarter_of_the_journal_as_it_is) {
     EXPECT_EQ(large->comfortable_lines(), (u64{256} << 20) / line_size);
 }
 
-// It may take long, and the disk may have room before.
+// A copy may take long, and the disk may have space before.
 TEST_F(redo_refusal, does_not_wait_for_the_end_of_a_copy) {
     const two_gates gates;
     start(small, gates.ours());
@@ -298,13 +298,13 @@ TEST_F(redo_refusal, does_not_wait_for_the_end_of_a_copy) {
     redo.reset();
 }
 
-// What was begun is no segment to keep, where the next record needs all of them.
+// A segment that was begun is not kept if the next record needs all of them.
 TEST_F(redo_refusal, does_not_come_while_even_the_newest_segment_can_go) {
     fill_up();
     end_epoch(200);
     idle();
     ASSERT_EQ(redo->numbers().used(), 1U);
-    end_epoch(700);  // three segments, with one free behind them
+    end_epoch(700);  // three segments, with a free one after them
     idle();
     EXPECT_EQ(refused, 0U);
     EXPECT_EQ(redo->numbers().records(), 2U);
@@ -314,7 +314,7 @@ TEST_F(redo_refusal, does_not_come_while_even_the_newest_segment_can_go) {
 
 namespace {
 
-/// A short life, in which the Nth call of one of the disks fails. Returns how many there were.
+/// A short run in which the Nth call of one of the disks fails. Returns the number of calls.
 u64 live(u64 n, bool of_the_base) {
     lab::disk_faults faults{errc::io, n};
     const auto g = std::make_shared<gate>();

@@ -1,4 +1,4 @@
-// Where records go: how many lines a chunk takes, which segments, how much is written.
+// The placement of records: lines in a chunk, choice of segments, bytes written.
 #include "crashlab/disk/model_disk.hpp"
 #include "journal/core.hpp"
 #include "journal/scan.hpp"
@@ -29,7 +29,7 @@ class journal_ring : public ::testing::Test {
         const bytes data(lines.size() * line_size, static_cast<std::byte>(epoch));
         ASSERT_TRUE(core->commit({epoch, lines, data.data()}));
     }
-    /// Neighbours.
+    /// Consecutive lines.
     static std::vector<u64> row(u64 n, u64 from = 0) {
         std::vector<u64> lines(n);
         std::iota(lines.begin(), lines.end(), from);
@@ -40,7 +40,7 @@ class journal_ring : public ::testing::Test {
         EXPECT_TRUE(found) << found.error().to_string();
         return found ? found->chunks : std::vector<journal::chunk_place>{};
     }
-    /// What the newest record must look like: as many lines in each chunk as fit into its segment.
+    /// Expects that each chunk of the newest record fills its segment.
     void expect_packed(const std::vector<u64>& lines,
                        const std::vector<journal::chunk_place>& got) {
         std::size_t from = 0;
@@ -80,7 +80,7 @@ TEST_F(journal_ring, puts_as_many_lines_into_a_chunk_as_fit) {
                 start({segment_pages * page, 20});
                 std::vector<u64> lines = row(n);
                 if (!in_row) std::for_each(lines.begin(), lines.end(), [](u64& l) { l += l / 3; });
-                commit({1000});  // so the first of them begins within a segment, or not
+                commit({1000});  // so that the first chunk may begin within a segment
                 commit(lines);
                 auto found = chunks();
                 ASSERT_FALSE(found.empty());
@@ -92,7 +92,7 @@ TEST_F(journal_ring, puts_as_many_lines_into_a_chunk_as_fit) {
     }
 }
 
-// A run counts to 65,535.
+// A run's count is at most 65,535.
 TEST_F(journal_ring, puts_no_more_lines_into_a_run_than_it_counts) {
     for (const u64 n : {65534, 65535, 65536, 65537}) {
         start({u64{5} << 20, 3});
@@ -104,7 +104,7 @@ TEST_F(journal_ring, puts_no_more_lines_into_a_run_than_it_counts) {
     }
 }
 
-// R3, and nothing sooner.
+// R3: only if necessary.
 TEST_F(journal_ring, grows_by_as_many_segments_as_are_missing) {
     constexpr u64 in_segment = 62;
     for (u64 fill = 1; fill <= 3; ++fill) {
@@ -113,7 +113,7 @@ TEST_F(journal_ring, grows_by_as_many_segments_as_are_missing) {
             for (u64 i = 0; i < fill; ++i) commit(row(in_segment));
             EXPECT_EQ(core->used(), fill);
             const auto lines = row(n * in_segment);
-            const u64 needed = fill + n + 1;  // one is kept free behind
+            const u64 needed = fill + n + 1;  // one after them is kept free
             EXPECT_EQ(core->needs_space({9, lines, nullptr}), needed > 4) << fill << ", " << n;
             EXPECT_EQ(core->segments(), 4U);
             commit(lines);
@@ -125,7 +125,7 @@ TEST_F(journal_ring, grows_by_as_many_segments_as_are_missing) {
 }
 
 // A record that a full disk has refused is written again at the same place: until then the segment
-// is not ended before it.
+// must not be sealed before it.
 TEST_F(journal_ring, keeps_the_place_of_a_record_that_has_begun) {
     journal::ring ring({{7}, 3}, 4 * page, 4);
     lab::model_disk file(bytes(journal::ring::file_bytes(4 * page, 4)));
@@ -146,19 +146,19 @@ TEST_F(journal_ring, keeps_the_place_of_a_record_that_has_begun) {
     EXPECT_EQ(ring.used().size(), 2U);
 }
 
-// Holes are for once to be seen. Zeros go 1 MiB ahead of the record that comes upon one, and never
-// into the next segment.
+// Makes holes visible. Zeros are written up to 1 MiB ahead of a record that reaches unwritten
+// space, and never into the next segment.
 TEST_F(journal_ring, fills_some_space_with_zeros_ahead) {
     constexpr u64 ahead = u64{1} << 20;
     constexpr std::byte hole{0xee};
     xoshiro256ss random(11);
     start({u64{3} << 20, 3});
     disk->now().assign(disk->now().size(), hole);
-    u64 at = 0;       // behind the newest record
-    u64 touched = 0;  // so far the segment was written
+    u64 at = 0;       // end of the newest record
+    u64 touched = 0;  // end of the written part of the segment
     u64 written = 0;
     while (at < segment) {
-        // Often just as much as pages hold.
+        // Often exactly a multiple of pages.
         const u64 lines = random() % 3 == 0 ? 62 + 64 * (random() % 60) : 1 + random() % 5000;
         if (at + journal::chunk_bytes(1, lines) > segment) break;
         commit(row(lines));
@@ -177,7 +177,7 @@ TEST_F(journal_ring, fills_some_space_with_zeros_ahead) {
     EXPECT_GT(at, 2 * ahead);
 }
 
-// Which segments there are is no secret: those that were free longest are used first.
+// Segments that were free the longest are used first.
 TEST_F(journal_ring, uses_segments_in_the_order_in_which_they_became_free) {
     start({page, 4});
     std::vector<u64> used;

@@ -1,4 +1,4 @@
-// What a scan takes for a chunk, and what it says of gaps.
+// The scan's criteria for chunks, and its handling of gaps.
 #include "journal/scan.hpp"
 
 #include "crashlab/disk/model_disk.hpp"
@@ -35,7 +35,7 @@ class journal_scan : public ::testing::Test {
         std::iota(lines.begin(), lines.end(), u64{0});
         ASSERT_TRUE(core->commit({++epoch, lines, data.data()}));
     }
-    /// Writes a chunk as it is told, with the checksum that it must have.
+    /// Writes a chunk with this header, and the right checksum.
     void put(u64 offset, journal::chunk_header h, const std::vector<u64>& runs) {
         bytes b(journal::chunk_bytes(h.runs, h.lines));
         const auto named = std::as_bytes(std::span(runs));
@@ -66,7 +66,7 @@ class journal_scan : public ::testing::Test {
 
 }  // namespace
 
-// Whatever it says, and however right its checksum is.
+// For any header contents, with a right checksum.
 TEST_F(journal_scan, takes_for_a_chunk_only_what_names_just_its_lines) {
     const std::vector<std::vector<u64>> some_runs{
         {}, {0}, {1}, {2}, {3}, {1, 1}, {1, 2}, {0, 2}, {2, 0}, {1, 1, 1}, {3, 0}, {1, 0, 1}};
@@ -107,7 +107,7 @@ TEST_F(journal_scan, takes_no_chunk_that_reaches_beyond_its_segment) {
     }
 }
 
-// Chunks of another journal in what a user has stored, at beginnings of pages, where chunks are.
+// Chunks of another journal as user data, at page boundaries, where chunks are.
 TEST_F(journal_scan, does_not_look_into_chunks_for_chunks) {
     for (int i = 0; i < 5; ++i) commit(1);
     const bytes other = disk.now();
@@ -116,7 +116,7 @@ TEST_F(journal_scan, does_not_look_into_chunks_for_chunks) {
     epoch = 0;
     start({8 * page, 3});
     bytes data(300 * line_size);
-    // The lines begin two lines behind the chunk.
+    // The lines begin two lines after the chunk.
     for (u64 at = page - 2 * line_size; at + page < data.size(); at += page) {
         std::memcpy(data.data() + at, other.data() + fifth.offset, fifth.bytes());
     }
@@ -157,7 +157,7 @@ TEST_F(journal_scan, says_where_the_gap_is_and_what_is_behind_it) {
     expect_damaged(behind(5), "record 4 is damaged: later ones are there, record 5 among them");
 }
 
-// Its first part was applied, so all of it was durable: it is none that was under way.
+// A part of it was applied, so all of it was durable: it was not in flight.
 TEST_F(journal_scan, knows_that_a_record_was_complete_of_which_a_part_was_applied) {
     commit(200);
     const auto before = chunks();
@@ -179,7 +179,7 @@ TEST_F(journal_scan, knows_that_a_record_was_complete_of_which_a_part_was_applie
     EXPECT_EQ(journal::scan(disk)->header.base_epoch, 1U);
 }
 
-// What comes behind the complete ones is one that was under way, in any part.
+// The records after the complete ones were in flight, and any part of them may be there.
 TEST_F(journal_scan, of_the_last_record_takes_all_or_nothing) {
     commit(10);
     commit(200);

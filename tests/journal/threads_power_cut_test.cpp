@@ -1,5 +1,5 @@
-// The two threads of a journal, real ones, on disks that refuse writes and lose their power
-// (crashlab/disk/journal_threads.hpp). The crash lab has them as fibers.
+// The two threads of a journal, as real threads, on disks that refuse writes and lose power
+// (crashlab/disk/journal_threads.hpp). The crash lab runs them as fibers.
 #include "crashlab/disk/journal_threads.hpp"
 #include "support/effort.hpp"
 
@@ -13,7 +13,8 @@ namespace {
 
 void take_a_while() { std::this_thread::sleep_for(std::chrono::microseconds(100)); }
 
-/// Nothing that no sync has covered, all of it, or parts. Returns how many calls there were.
+/// After the cut none of the unsynced data is durable, all of it, or parts. Returns the number of
+/// calls.
 u64 expect_nothing_lost(u64 seed, u64 cut_at, bool fills_up) {
     lab::journal_threads life(seed, cut_at, fills_up, take_a_while);
     EXPECT_EQ(life.run().value_or(""), "");

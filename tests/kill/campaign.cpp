@@ -72,14 +72,14 @@ void campaign::begin_region() {
     map_options_.region.initial_size = u64{16} << 20 << random_.below(3);
 }
 
-/// The seed says with which kind a campaign begins.
+/// The seed decides the kind of the first region.
 bool campaign::has_small_values(u64 turn) const {
     return !is_eager() && options_.small_values.value_or((turn + options_.seed) % 2 == 0);
 }
 
 void campaign::choose_epochs() {
-    // Where numbers of epochs wrap around: in leaves of both kinds, in compact cells, at a due
-    // refreshing.
+    // Epoch numbers at which a field wraps around: in leaves of both kinds, in compact cells, at a
+    // due refresh.
     constexpr u64 ends[] = {0,
                             0,
                             u64{1} << 16,
@@ -129,7 +129,7 @@ void campaign::work_for_a_while() {
                            : ending::kind::killed_closing;
     const u64 mean_us = static_cast<u64>(options_.seconds_per_cycle * 1e6);
     end.after_us = random_.below(2 * mean_us + 1);
-    // A short one ends while the background pass is at work.
+    // A short session ends while the background pass works.
     if (random_.below(5) == 0) end.after_us = random_.below(5000);
     if (has_persist_points() && random_.below(3) == 0) {
         plan.stops_at_points = true;
@@ -138,8 +138,8 @@ void campaign::work_for_a_while() {
     run_session(plan, end);
 }
 
-/// Many crashes. Of an eager map they come in the midst of the sweep; else each as soon as an epoch
-/// was completed after the one before: in a large region the failed epochs pile up to more than the
+/// A sequence of quick crashes. For an eager map they come during the sweep; otherwise each comes
+/// as soon as one epoch has completed, so that in a large region more epochs fail than the
 /// superblock has room for.
 void campaign::storm() {
     constexpr u32 crashes = 250;
@@ -154,7 +154,7 @@ void campaign::storm() {
     }
 }
 
-/// Half of the times once or more often in a row.
+/// With probability one half, kills the session during recovery, possibly several times.
 void campaign::interrupt_openings() {
     while (wrongs_.empty() && random_.below(2) == 0) {
         session_plan plan = next_plan();
@@ -176,8 +176,8 @@ void campaign::look_and_judge() {
         if (inspects) plan.options.region.mode = open_mode::inspect;
         std::optional<u64> kill_after_us;
         if (!inspects) {
-            // The observer's opening changes the file; what it found is kept for whoever looks into
-            // it.
+            // The observer's open() changes the file; a copy of the original is kept for the
+            // analysis.
             std::error_code ignored;
             for (const char* const part : {"", ".journal"}) {
                 fs::copy_file(plan.region.string() + part, (place_ / "crashed.hf").string() + part,
@@ -198,7 +198,7 @@ bool campaign::is_on_disk() const {
     return type != "tmpfs";
 }
 
-/// How many epochs a crash may take on the medium that the regions lie on.
+/// The number of epochs that a crash may lose on the medium of the regions.
 u64 campaign::epochs_at_risk() const { return is_on_disk() ? 3 : 1; }
 
 void campaign::hold_court() {
@@ -219,7 +219,7 @@ void campaign::hold_court() {
     counted_.most_lost = std::max(counted_.most_lost, v.lost);
     counted_.unsettled += v.unsettled;
     counted_.kept_in_flight += v.kept_in_flight;
-    // No write of these sessions is left to be judged, but later epochs must be younger.
+    // No write of these sessions is left to judge, but later epochs must have greater numbers.
     for (const auto& of_key : all.history) {
         for (const past_write& w : of_key) {
             if (w.ticket != in_flight) {

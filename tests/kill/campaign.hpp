@@ -1,15 +1,15 @@
-// tests/kill/campaign.hpp: sessions are started, killed and judged, again and again.
+// tests/kill/campaign.hpp: starts, kills and judges sessions repeatedly.
 //
-// A region lives for some cycles. One cycle is
+// A region is used for some cycles. One cycle is
 //
-//   1 to 3 times  { some sessions killed while they open; a session that writes, killed or closed }
-//   some sessions killed while they open, or while they are looked at
+//   1 to 3 times  { some sessions killed during recovery; a session that writes, killed or closed }
+//   some sessions killed during recovery, or while they are observed
 //   an audit of heap and tree; an observer, and the judge
 //
-// So there are crashes in recovery, several in a row, in the background pass, in the creation and
-// the growth of the file, while the map closes; and there are writes on top of a recovery that
-// nothing but they themselves has looked at. Observers look at a private copy (open_mode::inspect)
-// or open the map as a user does, at random.
+// So there are crashes in recovery, several in a row, in the background pass, during creation and
+// growth of the file, and while the map closes; and there are writes after a recovery whose result
+// only these writes have accessed. Observers use a private copy (open_mode::inspect) or open the
+// map as a user does, at random.
 #pragma once
 
 #include "base/random.hpp"
@@ -28,7 +28,7 @@
 
 namespace hf::kill_test {
 
-/// Of all that is drawn in a cycle.
+/// The random choices of a cycle.
 [[nodiscard]] inline u64 mixed(u64 seed, u64 number) {
     return splitmix64(splitmix64(seed)() + number)();
 }
@@ -40,14 +40,14 @@ struct campaign_options {
     u64 seed = 0;
     u32 writers = 4;
     u32 keys = 16'000;
-    double seconds_per_cycle = 0.15;  ///< mean time that a session writes
+    double seconds_per_cycle = 0.15;  ///< mean duration of a session's writes
     std::chrono::microseconds shortest_epoch = std::chrono::milliseconds(1);
     std::chrono::microseconds longest_epoch = std::chrono::milliseconds(20);
-    u64 storm_every = 50;  ///< cycles, on average; 0: none
+    u64 storm_every = 50;  ///< cycles between storms, on average; 0: none
     std::filesystem::path directory;
     discipline kind = discipline::incll;
-    std::vector<std::string> indexes;  ///< of discipline eager: a region each, in turn
-    std::optional<bool> small_values;  ///< (incll) in the leaves; none: in every other region
+    std::vector<std::string> indexes;  ///< eager indexes: one for each region, in turn
+    std::optional<bool> small_values;  ///< incll: inlined values; nullopt: in every other region
     bool keep = false;
     bool discard = false;
     u64 give_up_after = 5;  ///< cycles with violations
@@ -60,16 +60,16 @@ class campaign {
     campaign(const campaign&) = delete;
     campaign& operator=(const campaign&) = delete;
 
-    /// Whether nothing was violated.
+    /// True: no violation.
     [[nodiscard]] bool run();
 
    private:
-    /// How a session is to end.
+    /// How a session ends.
     struct ending {
         enum class kind {
             killed_after_start,
             killed_after_opening,
-            killed_after_epoch,  ///< as soon as it has completed one
+            killed_after_epoch,  ///< as soon as it has completed an epoch
             closed,
             killed_closing
         };
@@ -95,10 +95,10 @@ class campaign {
 
     [[nodiscard]] session_plan next_plan();
     void run_session(const session_plan& plan, const ending& end);
-    /// True: the observer got through.
+    /// True: the observer finished.
     [[nodiscard]] bool run_observer(const session_plan& plan, std::optional<u64> kill_after_us);
     void start(const session_plan& plan, role part);
-    /// Until the session has reached `least`. False: it has ended, or hangs and was killed.
+    /// Waits until the session has reached `least`. False: it has ended, or it hung and was killed.
     [[nodiscard]] bool wait_for(phase least, u32 seconds);
     void wait_for_epoch();
     [[nodiscard]] u64 told() const noexcept;
@@ -112,12 +112,12 @@ class campaign {
     void report_end() const;
 
     campaign_options options_;
-    std::filesystem::path home_;  ///< of all regions
+    std::filesystem::path home_;  ///< directory of all regions
     xoshiro256ss random_;
     u64 cycle_ = 0;
     u64 done_ = 0;
 
-    // The region at hand.
+    // The current region.
     std::filesystem::path place_;
     std::unique_ptr<key_set> keys_;
     value_maker values_{0};
@@ -125,9 +125,9 @@ class campaign {
     std::vector<past_session> sessions_;
     map_options map_options_;
     bool was_open_ = false;
-    bool kept_ = false;  ///< the region's files are evidence
+    bool kept_ = false;  ///< the region's files are kept as evidence
 
-    child child_;  ///< the session at hand
+    child child_;  ///< the current session
 
     std::vector<std::string> wrongs_;  ///< of this cycle
     double usual_opening_us_ = 4000;

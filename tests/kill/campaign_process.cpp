@@ -1,4 +1,4 @@
-// The part of the campaign that deals with processes.
+// The campaign's functions that handle processes.
 #include "base/clock.hpp"
 #include "campaign.hpp"
 
@@ -83,7 +83,7 @@ bool campaign::run_observer(const session_plan& plan, std::optional<u64> kill_af
         child_.kill();
     }
     end_session(orderly);
-    // An inspection changes nothing: as a session of the region it never was.
+    // An inspection changes nothing, so it does not count as a session of the region.
     if (inspects) sessions_.pop_back();
     return seen;
 }
@@ -106,7 +106,7 @@ void campaign::wait_for_epoch() {
     }
 }
 
-/// The newest epoch that the session's map has called durable.
+/// The newest epoch that the session's map has reported as durable.
 u64 campaign::told() const noexcept {
     u64 newest = 0;
     for (u32 w = 0; w < journal_->writers(); ++w) {
@@ -125,7 +125,7 @@ bool campaign::wait_for(phase least, u32 seconds) {
     return how == child::outcome::reached;
 }
 
-/// Takes stock of a session whose process is gone.
+/// Evaluates a session whose process has ended.
 void campaign::end_session(bool orderly) {
     session_state& session = journal_->session();
     past_session& past = sessions_.back();

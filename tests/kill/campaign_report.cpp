@@ -1,4 +1,4 @@
-// The part of the campaign that talks.
+// The campaign's output.
 #include "campaign.hpp"
 
 #include <unistd.h>
@@ -55,7 +55,7 @@ void campaign::report_violations() {
     std::fflush(stdout);
 }
 
-/// The arguments that chose it.
+/// The arguments that select the region.
 std::string campaign::choice_of_region() const {
     if (!is_eager()) {
         if (!options_.small_values) return {};

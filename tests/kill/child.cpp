@@ -71,7 +71,7 @@ void child::kill() {
     status_ = status;
 }
 
-/// Naps are counted, not time: on a machine that was suspended, nobody hangs.
+/// Counts naps instead of time, so that a suspended machine does not look like a hang.
 child::outcome child::wait_for(const std::atomic<phase>& now, phase least, u32 seconds) {
     u64 naps = u64{seconds} * 1'000'000'000 / nap_ns;
     while (now.load() < least) {

@@ -120,7 +120,7 @@ void heap_campaign::run_cycle() {
                 random_.below(5) == 0 ? random_.below(5'000) : random_.below(2 * mean_us + 1));
 }
 
-/// Dead objects pile up, and openings that destroy them are cut short by the next crash.
+/// Dead objects accumulate, and sessions that destroy them are interrupted by the next crash.
 void heap_campaign::storm() {
     for (u32 i = 0; i < quick_crashes && wrongs_.empty(); ++i) {
         run_session(next_plan(), ending::at_work, random_.below(2'000));
@@ -137,7 +137,7 @@ void heap_campaign::run_session(const heap_plan& plan, ending how, u64 after_us)
         child_.kill();
         return end_session(false);
     }
-    // What there is to look at takes its time, with a sanitizer above all.
+    // Judging takes time, above all with a sanitizer.
     const auto reached =
         child_.wait_for(journal_->session.now, phase::working, 4 * child::patience_s);
     if (reached == child::outcome::hangs) blame("it hangs");
@@ -188,7 +188,7 @@ void heap_campaign::end_session(bool orderly) {
     if (journal_->judged) settle();
 }
 
-/// The models follow what the session has found to be right.
+/// Advances the models to the state that the session has verified.
 void heap_campaign::settle() {
     ++counted_.looks;
     counted_.most_objects = std::max<u64>(counted_.most_objects, journal_->objects);

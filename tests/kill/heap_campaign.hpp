@@ -1,14 +1,14 @@
-// tests/kill/heap_campaign.hpp: the same for heaps of objects (discipline transaction).
+// tests/kill/heap_campaign.hpp: the campaign for heaps of objects (discipline transaction).
 //
-// A heap lives for some cycles. One cycle is
+// A heap is used for some cycles. One cycle is
 //
-//   some sessions killed while they open
-//   a session whose threads run transactions, killed or closed; two of three look first at all that
-//   is there, and have check() do so: nothing that atomic() had returned from is lost, nothing is
-//   half done, nothing leaked, no weak pointer leads to what has died
+//   some sessions killed during recovery
+//   a session whose threads run transactions, killed or closed; two of three first compare the
+//   heap with the models and call check(): no transaction that atomic() had returned from is lost,
+//   none is half done, nothing has leaked, no weak pointer leads to a destroyed object
 //
-// Both engines, in turn; now and then a storm of quick crashes. Threads share accounts, and have
-// desks of their own (heap_world.hpp).
+// Both engines, in turn; sometimes a storm of quick crashes. Threads share accounts, and have desks
+// of their own (heap_world.hpp).
 #pragma once
 
 #include "base/random.hpp"
@@ -25,13 +25,13 @@ namespace hf::kill_test {
 
 class heap_campaign {
    public:
-    /// Takes cycles, seed, writers, times, the directory and what is kept.
+    /// Uses cycles, seed, writers, times, directory and keep of the options.
     explicit heap_campaign(campaign_options options);
     ~heap_campaign();
     heap_campaign(const heap_campaign&) = delete;
     heap_campaign& operator=(const heap_campaign&) = delete;
 
-    /// Whether nothing was violated.
+    /// True: no violation.
     [[nodiscard]] bool run();
 
    private:
@@ -58,7 +58,7 @@ class heap_campaign {
     u64 done_ = 0;
     heap_journal* journal_;
 
-    // The heap at hand.
+    // The current heap.
     std::filesystem::path place_;
     nv::engine engine_ = nv::engine::redo;
     u64 seed_ = 0;

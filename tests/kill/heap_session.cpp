@@ -33,7 +33,7 @@ class heap_session {
     void complain(const std::string& text) {
         record_.wrongs.add("session " + std::to_string(plan_.number) + ": " + text);
     }
-    /// What went wrong in a call that must go well.
+    /// Reports the error of a call that must succeed.
     template <class R>
     bool went_well(const R& r, std::string_view what) {
         if (!r) complain(std::string(what) + ": " + r.error().to_string());
@@ -61,7 +61,7 @@ bool heap_session::open() {
     return furnish();
 }
 
-/// By the first session that gets so far; in one transaction.
+/// Creates the roots, in one transaction, in the first session that gets this far.
 bool heap_session::furnish() {
     return went_well(heap_->atomic([&](nv::tx<>& tx) {
         if (*all_) return;
@@ -117,8 +117,8 @@ void heap_session::judge() {
     record_.judged = true;
 }
 
-/// What does not commit leaves nothing behind: now and then an attempt at other strokes that ends
-/// otherwise comes first.
+/// A transaction without a commit must have no effect: sometimes runs one with other strokes that
+/// aborts or throws first.
 void heap_session::give_up_first(u32 w, u64 number, u64 drawn) {
     const auto half_done = [&](nv::tx<>& tx) {
         const auto all = all_->get();
@@ -140,7 +140,7 @@ void heap_session::give_up_first(u32 w, u64 number, u64 drawn) {
             throw std::runtime_error("half done");
         });
         complain("an exception did not come out of atomic()");
-    } catch (const std::runtime_error&) {  // what was to come
+    } catch (const std::runtime_error&) {  // expected
     }
 }
 
@@ -157,7 +157,7 @@ void heap_session::write(u32 w, const std::atomic<bool>& stop) {
     }
     record_.returned[w] = number;
     splitmix64 random(plan_.seed + plan_.number * most_writers + w);
-    // Things that may have died in the heap, and live on through these.
+    // Objects that may be destroyed in the heap, but are kept alive by these references.
     std::array<nv::ref<thing>, 8> kept;
     while (!stop && record_.wrongs.count() == 0) {
         const stroke s = stroke_of(plan_.seed, w, ++number);

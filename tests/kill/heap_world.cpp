@@ -83,7 +83,7 @@ std::map<u64, u64> contents(const auto& of) {
     return all;
 }
 
-/// Says of which key two maps tell different things.
+/// Describes the first key for which two maps differ.
 std::string difference(std::string_view name, const std::map<u64, u64>& found,
                        const std::map<u64, u64>& expected, std::size_t counted) {
     std::string of(name);
@@ -133,7 +133,7 @@ std::vector<u64> stack_of(const desk& d) {
     return all;
 }
 
-/// A weak pointer is null from when its thing has died.
+/// A weak pointer must be null once its thing is destroyed.
 std::string difference_of_watched(const desk& found, const desk_model& expected) {
     std::vector<u64> alive;
     for (const auto& [key, number] : expected.things) alive.push_back(number);
@@ -215,7 +215,7 @@ void run(nv::tx<>& tx, hall& all, desk& mine, const stroke& s) {
 }
 
 std::string difference(const desk& found, const desk_model& expected) {
-    // In the heap the newest is in front.
+    // In the heap the newest is first.
     const std::vector<u64> chain(expected.chain.rbegin(), expected.chain.rend());
     for (std::string text :
          {difference("the B+ tree", contents(found.ordered), expected.ordered,

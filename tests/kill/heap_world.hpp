@@ -1,9 +1,9 @@
-// tests/kill/heap_world.hpp: what the campaign's writers keep in a heap of objects, and the same in
-// ordinary memory.
+// tests/kill/heap_world.hpp: the objects that the campaign's writers keep in a heap, and models of
+// them in ordinary memory.
 //
-// Stroke n of writer w follows from the seed. So a desk in the heap says by one number, `done`, all
-// that must be on it; whoever looks behind a crash runs the same strokes on a model and compares.
-// What all writers share is judged by its sum: each stroke moves something between accounts.
+// Stroke n of writer w follows from the seed. So a desk's field `done` in the heap determines its
+// whole expected contents: the judge runs the same strokes on a model and compares. Data shared by
+// all writers is judged by its sum: each stroke moves an amount between accounts.
 #pragma once
 
 #include <holdfast/heap.hpp>
@@ -24,11 +24,11 @@ namespace hf::kill_test {
 
 inline constexpr u32 most_writers = 64;
 inline constexpr u32 accounts = 64;
-inline constexpr u64 in_an_account = 1'000;  ///< at first
+inline constexpr u64 in_an_account = 1'000;  ///< initial amount
 inline constexpr u32 watched_things = 8;
-inline constexpr u64 longest_chain = 3'000;  ///< things; dropped at once when it is that long
+inline constexpr u64 longest_chain = 3'000;  ///< things; a longer chain is dropped as a whole
 
-/// It owns an array that says the same.
+/// Owns an array with the same contents.
 struct thing {
     static constexpr std::string_view nv_name = "thing";
     nv::p<u64> number;  ///< of the stroke that made it
@@ -36,10 +36,10 @@ struct thing {
     nv::ptr<thing> next;
 };
 
-/// What one writer has.
+/// The data of one writer.
 struct desk {
     static constexpr std::string_view nv_name = "desk";
-    nv::p<u64> done;  ///< strokes
+    nv::p<u64> done;  ///< number of strokes
     nv::map<u64, nv::p<u64>> ordered;
     nv::rb_map<u64, nv::p<u64>> balanced;
     nv::unordered_map<u64, nv::ptr<thing>> things;
@@ -49,14 +49,14 @@ struct desk {
     nv::p<u64> chained;  ///< length of the chain
 };
 
-/// What all have in common.
+/// The shared data.
 struct hall {
     static constexpr std::string_view nv_name = "hall";
     nv::array<nv::p<u64>, accounts> money;
     nv::array<nv::ptr<desk>, most_writers> desks;
 };
 
-/// What a stroke does, besides counting itself and moving money.
+/// A stroke's action, besides counting itself and moving money.
 struct stroke {
     enum class kind : u32 {
         put_ordered,
@@ -75,8 +75,8 @@ struct stroke {
     u64 number = 0;
     kind what = kind::put_ordered;
     u64 key = 0;
-    u32 size = 0;  ///< of a thing's array; things for a chain
-    u32 slot = 0;  ///< of `watched`
+    u32 size = 0;  ///< of a thing's array; number of things for a chain
+    u32 slot = 0;  ///< index in `watched`
     u32 from = 0, to = 0;
     u64 amount = 0;
 };
@@ -91,13 +91,14 @@ class desk_model {
     u64 done = 0;
     std::map<u64, u64> ordered, balanced, things;
     std::vector<u64> stack, chain;
-    std::array<u64, watched_things> watched{};  ///< numbers of things; 0: nothing
+    std::array<u64, watched_things> watched{};  ///< numbers of things; 0: none
 };
 
-/// In the transaction that it is given.
+/// Runs a stroke in the given transaction.
 void run(nv::tx<>& tx, hall& all, desk& mine, const stroke& s);
 
-/// What differs; "" if nothing does. In a transaction, and with no reference into the heap.
+/// The differences; "" if there are none. Call within a transaction, without references into the
+/// heap.
 [[nodiscard]] std::string difference(const desk& found, const desk_model& expected);
 
 [[nodiscard]] u64 sum_of_money(const hall& all);

@@ -10,7 +10,7 @@ namespace hf::kill_test {
 
 namespace {
 
-/// Cuts arrays out of a mapping; without one it only counts.
+/// Allocates arrays from a mapping; without one it only counts.
 class cutter {
    public:
     explicit cutter(std::byte* memory) : memory_(memory) {}
@@ -47,7 +47,7 @@ journal::journal(u32 writers, u32 keys, u32 records_per_writer)
     };
     cutter counting(nullptr);
     lay_out(counting);
-    // The records are left to the kernel's zeros: most of them are never touched.
+    // The records rely on the kernel's zero pages: most of them are never touched.
     const std::size_t head = align_up(counting.bytes(), line_size);
     bytes_ = head + std::size_t{writers} * capacity_ * sizeof(write_record);
     void* mapped = mmap(nullptr, bytes_, PROT_READ | PROT_WRITE,

@@ -1,10 +1,11 @@
-// tests/kill/journal.hpp: what a session tells its parent in shared memory, which no kill takes
-// away.
+// tests/kill/journal.hpp: a session's reports to its parent, in shared memory, which survives a
+// kill.
 //
-// A writer records a write before it calls the map, and the outcome after: what the map has told is
-// on record when the writer dies at any instruction (a killed process's stores are as visible as
-// a living one's). One record may be in flight per thread. The records of several sessions pile up
-// until an observer has looked at the region; then the judge folds them into `known`.
+// A writer records a write before it calls the map, and the result after the call: if it is killed
+// at any instruction, all results that the map has returned are recorded (a killed process's stores
+// are as visible as those of a running one). Each thread has at most one record in flight. The
+// records of several sessions accumulate until an observer has read the region; then the judge
+// folds them into `known`.
 #pragma once
 
 #include "base/bits.hpp"
@@ -19,31 +20,31 @@ namespace hf::kill_test {
 
 enum class write_kind : u8 { put, remove };
 
-inline constexpr u64 in_flight = 0;              ///< a ticket that has not come
-inline constexpr u64 changed_nothing = ~u64{0};  ///< instead of a ticket
+inline constexpr u64 in_flight = 0;              ///< no ticket yet
+inline constexpr u64 changed_nothing = ~u64{0};  ///< in place of a ticket
 
 struct write_record {
     u32 key;
     u32 size;    ///< of the value
     u64 number;  ///< of the value (value.hpp)
-    u64 since;   ///< epoch that was running before the call
+    u64 since;   ///< current epoch before the call
     std::atomic<u64> ticket;
     u32 session;
     write_kind kind;
 };
 
-/// What is in the region for a key.
+/// The state of a key in the region.
 struct key_state {
     bool present = false;
     u32 size = 0;
     u64 number = 0;
 };
 
-/// What an observer found for a key.
+/// The state of a key that an observer found.
 struct observation {
     bool present;
     u32 size;
-    u64 tag;       ///< the value's first eight bytes, the rest zero
+    u64 tag;       ///< the value's first eight bytes, padded with zeros
     u64 checksum;  ///< of the whole value
 };
 
@@ -57,11 +58,12 @@ enum class phase : u32 { starting, opening, working, observing, observed, closin
 
 struct alignas(64) writer_state {
     std::atomic<u32> records{0};
-    std::atomic<u64> told{0};         ///< newest epoch that the map called durable in this session
-    std::atomic<u64> next_number{1};  ///< of values
+    /// newest epoch that the map reported as durable in this session
+    std::atomic<u64> told{0};
+    std::atomic<u64> next_number{1};  ///< next number of a value
 };
 
-/// The newest complaint counts most: the rest often follows from the first.
+/// Keeps the first complaints: the later ones often follow from them.
 class complaints {
    public:
     static constexpr u32 kept = 16;
@@ -83,7 +85,7 @@ class complaints {
     char texts_[kept][longest]{};
 };
 
-/// How the running session is doing.
+/// The state of the running session.
 struct session_state {
     std::atomic<phase> now{phase::starting};
     std::atomic<bool> shall_close{false};
@@ -95,7 +97,7 @@ struct session_state {
     std::atomic<bool> stopped_itself{false};  ///< at a persist point
     char persist_point[120]{};
 
-    /// Before the next session.
+    /// Call before the next session.
     void clear() noexcept {
         now = phase::starting;
         shall_close = false;
@@ -109,7 +111,7 @@ struct session_state {
     }
 };
 
-/// One mapping shared by the campaign and its sessions.
+/// A mapping shared by the campaign and its sessions.
 class journal {
    public:
     journal(u32 writers, u32 keys, u32 records_per_writer);
@@ -127,11 +129,11 @@ class journal {
     [[nodiscard]] write_record* records(u32 writer) const noexcept {
         return records_ + std::size_t{writer} * capacity_;
     }
-    /// What was in the region when it was last judged.
+    /// The state of the region when it was last judged.
     [[nodiscard]] key_state* known() const noexcept { return known_; }
     [[nodiscard]] observation* observed() const noexcept { return observed_; }
 
-    /// Forgets all, for a new region.
+    /// Resets everything for a new region.
     void clear() noexcept;
 
    private:

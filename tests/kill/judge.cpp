@@ -8,14 +8,14 @@ namespace hf::kill_test {
 
 namespace {
 
-constexpr int before_all = -1;  ///< the state from before the history
+constexpr int before_all = -1;  ///< the state before the history
 
-/// What one session's E can be, and what says so.
+/// The bounds of a session's E, with their reasons.
 struct bounds {
     u64 at_least = 0;
     u64 less_than = ~u64{0};
-    std::string because_of;  ///< at_least
-    std::string and_yet;     ///< less_than
+    std::string because_of;  ///< reason for at_least
+    std::string and_yet;     ///< reason for less_than
 };
 
 class court {
@@ -73,7 +73,7 @@ class court {
         }
     }
 
-    /// The points of a key's history that explain what was found, oldest first.
+    /// The points of a key's history that explain the found state, oldest first.
     std::vector<int> explanations(u32 key) const {
         std::vector<int> fit;
         for (int at = before_all; at < std::ssize(all_.history[key]); ++at) {
@@ -103,7 +103,7 @@ class court {
         return checksum64(bytes.data(), bytes.size()) == found.checksum;
     }
 
-    /// J2 for one key, whose state is that after write `at`.
+    /// Applies J2 to a key whose state is that after write `at`.
     void settle(u32 key, int at) {
         const auto& writes = all_.history[key];
         if (at != before_all) {
@@ -129,7 +129,7 @@ class court {
         }
     }
 
-    /// Whether J2 would hold without any bound changing for the worse.
+    /// Whether J2 would hold without tightening a bound into a contradiction.
     [[nodiscard]] bool fits_bounds(u32 key, int at) const {
         const auto& writes = all_.history[key];
         if (at != before_all) {
@@ -142,8 +142,8 @@ class court {
         });
     }
 
-    /// Keys that more than one point of their history explains (a key removed twice, an empty value
-    /// put twice): the others have bounded E; what fits no bounds is out.
+    /// Keys with several possible points in their history (a key removed twice, an empty value put
+    /// twice): the other keys have bounded E, and points outside of the bounds are excluded.
     void settle_rest(std::vector<u32> open, key_state* settled) {
         for (bool progress = true; progress;) {
             progress = false;
@@ -162,7 +162,7 @@ class court {
         }
     }
 
-    /// J2, J3 and J4 for one session.
+    /// Applies J2, J3 and J4 to one session.
     void weigh(u32 s) {
         const bounds& b = bounds_[s];
         if (b.less_than == ~u64{0}) return;
@@ -216,7 +216,7 @@ class court {
     const case_file& all_;
     const value_maker& values_;
     std::vector<bounds> bounds_;
-    std::vector<u64> newest_;  ///< ticket of each session
+    std::vector<u64> newest_;  ///< newest ticket of each session
     verdict out_;
 };
 

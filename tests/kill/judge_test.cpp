@@ -1,4 +1,4 @@
-// The judge of the campaign, on histories made up for it: what it must let pass, and what not.
+// The judge of the campaign, on invented histories.
 #include "judge.hpp"
 
 #include "base/checksum.hpp"
@@ -10,7 +10,7 @@
 namespace hf::kill_test {
 namespace {
 
-/// A case with a few keys; each test says what was written and what was found.
+/// A case with a few keys; each test defines the writes and the found state.
 class trial {
    public:
     explicit trial(u32 keys) : known_(keys), found_(keys), settled_(keys) {
@@ -129,7 +129,7 @@ TEST(judge, lets_a_write_in_flight_be_there_or_not) {
 }
 
 TEST(judge, takes_a_surviving_write_in_flight_as_a_witness_of_its_epoch) {
-    // It began when epoch 6 was running, so all of epoch 5 must be there.
+    // It began while epoch 6 was current, so all of epoch 5 must be there.
     EXPECT_EQ(trial(2).put(0, 1, 5).put(1, 2, in_flight, 100, 6).find(1, 2).violations(), 1U);
 }
 
@@ -146,7 +146,7 @@ TEST(judge, gives_each_session_its_own_epoch) {
 }
 
 TEST(judge, accuses_when_a_later_session_brings_lost_writes_back) {
-    // Key 0 says that epoch 6 was lost; key 1 has a value of it.
+    // Key 0 shows that epoch 6 was lost; key 1 has a value of it.
     trial t(2);
     t.session(5).put(0, 2, 6).put(1, 3, 6);
     t.next_session(8).put(0, 4, 8).remove(0, 9);
@@ -165,11 +165,12 @@ TEST(judge, accuses_when_an_epoch_is_used_twice) {
 }
 
 TEST(judge, decides_between_equal_states_by_what_the_other_keys_say) {
-    // Absent before all, after the removal in 5 and after that in 7: key 1 says that 6 is there.
+    // Absent in the beginning, after the removal in 5 and after that in 7: key 1 shows that 6 is
+    // there.
     trial t(2);
     t.session(5).put(0, 1, 5).remove(0, 5).put(0, 2, 6).remove(0, 6).put(1, 3, 6).put(0, 4, 7);
     EXPECT_EQ(t.find(1, 3).violations(), 0U);
-    // Durable up to 6, and key 0 put in 6: absent can only be from before.
+    // Durable up to 6, and key 0 was put in 6: absent can only be an older state.
     trial bad(2);
     bad.session(6).remove(0, 5).put(0, 2, 6).remove(0, 7).put(1, 3, 7);
     EXPECT_EQ(bad.violations(), 1U);

@@ -29,7 +29,7 @@ class key_maker {
         }
     }
 
-    /// 0 to 7 bytes of a small alphabet: many slices that differ in length alone.
+    /// 0 to 7 bytes of a small alphabet: many slices that differ only in length.
     void short_ones(u32 count) {
         add("", any_owner());
         for (u32 i = 0; i < count; ++i) {
@@ -37,7 +37,8 @@ class key_maker {
         }
     }
 
-    /// In ascending order, 64 in a row for one owner: nodes are filled at the right, and emptied.
+    /// In ascending order, 64 in a row for each owner: nodes are filled from the right, and
+    /// emptied.
     void names(u32 count) {
         for (u32 i = 0; i < count; ++i) {
             char name[32];
@@ -46,7 +47,7 @@ class key_maker {
         }
     }
 
-    /// Up to 300 bytes behind common prefixes: layers, and layers of layers.
+    /// Up to 300 bytes after common prefixes: nested layers.
     void long_ones(u32 count) {
         constexpr std::size_t lengths[] = {8, 9, 16, 23, 40, 100, 250};
         constexpr u32 per_prefix = 48;
@@ -62,7 +63,7 @@ class key_maker {
         }
     }
 
-    /// As long as keys may be.
+    /// Of maximum length.
     void longest_ones(u32 count) {
         for (u32 i = 0; i < count; ++i) {
             add(drawn_from("pq", max_key_size - random_.below(2)), any_owner());
@@ -70,7 +71,7 @@ class key_maker {
         }
     }
 
-    /// Zero bytes, 0xff bytes, and keys that are the beginnings of others.
+    /// Zero bytes, 0xff bytes, and keys that are prefixes of others.
     void awkward_ones(u32 count) {
         using namespace std::string_literals;
         for (u32 i = 0; i < count; ++i) {

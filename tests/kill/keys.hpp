@@ -1,9 +1,9 @@
-// tests/kill/keys.hpp: the keys of a campaign, of all shapes that a trie of B+ trees minds.
+// tests/kill/keys.hpp: the keys of a campaign, with all shapes that matter for a trie of B+ trees.
 //
-// A key's number is its rank in the order of the bytes. Each key has one owner, the only thread
-// that writes it: its history is then a sequence, and the owner always knows what it must read.
-// Owners alternate within nodes of the tree for some shapes, and have whole ranges for themselves
-// for others, so that nodes and layers are emptied now and then.
+// A key's number is its rank in byte order. Each key has one owner, the only thread that writes it:
+// its history is then a sequence, and the owner always knows the expected value. For some shapes
+// owners alternate within nodes of the tree, for others they own whole ranges, so that nodes and
+// layers become empty at times.
 #pragma once
 
 #include "base/bits.hpp"
@@ -17,7 +17,7 @@ namespace hf::kill_test {
 
 class key_set {
    public:
-    /// The same for the same arguments. `count` is at least 64 a owner.
+    /// Deterministic. `count` is at least 64 for each owner.
     key_set(u64 seed, u32 count, u32 owners);
 
     [[nodiscard]] u32 size() const noexcept { return static_cast<u32>(keys_.size()); }
@@ -26,7 +26,7 @@ class key_set {
 
     /// In ascending order.
     [[nodiscard]] const std::vector<u32>& of(u32 owner) const noexcept { return owned_[owner]; }
-    /// Those that may get values of megabytes.
+    /// Keys that may get values of megabytes.
     [[nodiscard]] const std::vector<u32>& large_of(u32 owner) const noexcept {
         return large_[owner];
     }
@@ -37,7 +37,7 @@ class key_set {
     std::vector<std::vector<u32>> large_;
 };
 
-/// For messages: as it is where it is readable, else in hexadecimal.
+/// For messages: readable keys unchanged, others in hexadecimal.
 [[nodiscard]] std::string printable(std::string_view bytes);
 
 }  // namespace hf::kill_test

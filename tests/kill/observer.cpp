@@ -51,7 +51,7 @@ class observer {
         }
     }
 
-    /// Of an index without order.
+    /// For an index without order.
     void walk() {
         std::vector<bool> met(keys_.size());
         const auto visit = [&](std::string_view key, std::string_view value) {
@@ -77,7 +77,7 @@ class observer {
         }
     }
 
-    /// From a key, or from the end of the map; compared with what get() found.
+    /// Scans from a key, or from the end of the map, and compares with the results of get().
     void scan(std::optional<u32> from, bool exclusive, bool forward, u64 most) {
         const char* const name = forward ? "a scan" : "a scan backward";
         auto at = first_of(from, exclusive, forward);
@@ -116,7 +116,7 @@ class observer {
         }
     }
 
-    /// Where in present_ a scan has to begin.
+    /// The position in present_ at which a scan has to start.
     [[nodiscard]] std::ptrdiff_t first_of(std::optional<u32> from, bool exclusive,
                                           bool forward) const {
         if (!from) return forward ? 0 : std::ssize(present_) - 1;

@@ -1,7 +1,7 @@
-// tests/kill/observer.hpp: looks at everything in a map that was opened after a kill.
+// tests/kill/observer.hpp: reads everything in a map that was opened after a kill.
 //
-// What it notes in the journal is for the judge. It complains itself where the map contradicts
-// itself: gets against scans, scans forward against scans backward, bounds of scans.
+// It records the found states in the journal for the judge. It reports contradictions within the
+// map itself: gets against scans, scans forward against scans backward, bounds of scans.
 #pragma once
 
 #include <holdfast/map.hpp>
@@ -11,7 +11,7 @@
 
 namespace hf::kill_test {
 
-/// Nothing else may be at work on the map. `seed` chooses the bounds of the partial scans.
+/// No other operation may run on the map. `seed` selects the bounds of the partial scans.
 void observe(const map& target, journal& record, const key_set& keys, u64 seed);
 
 }  // namespace hf::kill_test

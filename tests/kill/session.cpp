@@ -38,7 +38,7 @@ std::optional<map> open(const session_plan& plan, journal& record) {
     return std::move(*opened);
 }
 
-/// Until the parent says so; it rather kills us, most times.
+/// Waits for the parent's request to close; mostly the parent kills this process instead.
 void wait_to_close(const map& m, session_state& session) {
     while (!session.shall_close) {
         if (session.background_pass && m.stats().failed_epochs == 0) {
@@ -48,7 +48,7 @@ void wait_to_close(const map& m, session_state& session) {
     }
 }
 
-/// Of an eager map that nobody uses: once the sweep has ended, what no key leads to is free.
+/// For an idle eager map: once the sweep has ended, all unreachable memory must be free.
 void look_for_leaks(map& m, journal& record, u32 number) {
     if (m.kind() != discipline::eager) return;
     const auto found = map_inspection::audit_eager(m);
@@ -62,7 +62,8 @@ void look_for_leaks(map& m, journal& record, u32 number) {
     record.session().audited = true;
 }
 
-/// Threads end and others take their place at the gate and in the allocator, now and then.
+/// Sometimes ends the threads and starts new ones, which reuse their slots in the gate and the
+/// allocator.
 void work_in_shifts(writer& w, const std::atomic<bool>& stop) {
     constexpr u64 strokes_of_a_shift = 100;
     while (!stop && !w.full()) {

@@ -1,4 +1,4 @@
-// tests/kill/session.hpp: what runs in the processes that are killed.
+// tests/kill/session.hpp: the functions that run in the killed processes.
 #pragma once
 
 #include <holdfast/options.hpp>
@@ -14,23 +14,24 @@ namespace hf::kill_test {
 
 struct session_plan {
     std::filesystem::path region;
-    u32 number = 0;  ///< of the session, in the life of the region
+    u32 number = 0;  ///< session number, counted for each region
     u64 seed = 0;
     map_options options;
     u64 started_at_ns = 0;
-    bool stops_at_points = false;  ///< a thread that comes to a persist point may be held up there
-    u32 die_at_point = 0;  ///< the process kills itself at its n-th persist point; 0: it does not
+    bool stops_at_points = false;  ///< threads may be delayed at persist points
+    u32 die_at_point = 0;          ///< the process kills itself at its n-th persist point; 0: never
 };
 
-/// Opens the map and lets the writers loose until it is killed or told to close. Exit status.
+/// Opens the map and runs the writers until the process is killed or asked to close. Returns the
+/// exit status.
 [[nodiscard]] int work(const session_plan& plan, journal& record, const key_set& keys,
                        const value_maker& values);
 
-/// Opens the map, notes all that is in it, and waits to be killed or told to close. In mode inspect
-/// it looks at a private copy, closes, and ends by itself.
+/// Opens the map, records its contents, and waits to be killed or asked to close. In mode inspect
+/// it reads a private copy, closes, and ends by itself.
 [[nodiscard]] int look(const session_plan& plan, journal& record, const key_set& keys);
 
-/// Has the audits of heap and index walk a private copy of the region, and ends by itself.
+/// Audits heap and index in a private copy of the region, and ends by itself.
 [[nodiscard]] int audit(const session_plan& plan, journal& record);
 
 }  // namespace hf::kill_test

@@ -1,8 +1,8 @@
-// tests/kill/value.hpp: values that prove who wrote them.
+// tests/kill/value.hpp: values that identify their write.
 //
 // The bytes of a value follow from the campaign's seed, its key, its size and the number of its
-// write. So the judge can tell which write a value found after a crash came from, down to the last
-// byte, with no copy of it; and a reader that knows nothing but the key can check any value of
+// write. So the judge can identify, to the last byte, the write of a value found after a crash,
+// without a copy of it; and a reader that knows only the key can check any value of
 // self_describing_size bytes or more.
 //
 //     byte  0         8               16        24
@@ -19,11 +19,11 @@
 
 namespace hf::kill_test {
 
-/// One write's value.
+/// The value of a write.
 struct value_id {
     u32 key = 0;
     u32 size = 0;
-    u64 number = 0;  ///< no two writes of a campaign's region have the same
+    u64 number = 0;  ///< unique for each region of a campaign
 
     friend bool operator==(const value_id&, const value_id&) = default;
 };
@@ -62,7 +62,7 @@ class value_maker {
         return wrong == 0 && std::memcmp(bytes.data() + at, &last, bytes.size() - at) == 0;
     }
 
-    /// What the value says of itself, if it is a whole value of this key.
+    /// The identity that the value contains, if it is a complete value of this key.
     [[nodiscard]] std::optional<value_id> read(u32 key, std::string_view bytes) const noexcept {
         if (bytes.size() < self_describing_size) return std::nullopt;
         value_id id{key, static_cast<u32>(bytes.size()), 0};

@@ -27,7 +27,7 @@ writer::writer(map& target, journal& record, const key_set& keys, const value_ma
     for (u32 i = 0; i < unjudged; ++i) of(journal_.records(index)[i].key) = {};
 }
 
-/// A session has its own mixture: some only write, some mostly empty nodes, ...
+/// Each session has its own mixture: some only write, some mostly empty nodes, ...
 void writer::choose_mixture() {
     mixture_ = {{40, &writer::mixed_stroke}, {20, &writer::hot_stroke},
                 {20, &writer::fill_stroke},  {20, &writer::drain_stroke},
@@ -56,14 +56,14 @@ void writer::mixed_stroke() {
     for (u64 n = 1 + random_.below(100); n > 0; --n) any_operation(any_key());
 }
 
-/// The same few keys again and again: many writes of a node in one epoch, and over its ends.
+/// Repeatedly writes the same few keys: many writes of a node in one epoch, and across its end.
 void writer::hot_stroke() {
     u32 hot[4];
     for (u32& key : hot) key = any_key();
     for (u64 n = 1 + random_.below(60); n > 0; --n) any_operation(hot[random_.below(4)]);
 }
 
-/// Neighbours in order: splits.
+/// Inserts neighbours in order: splits.
 void writer::fill_stroke() {
     u64 at = random_.below(own_.size());
     for (u64 n = 1 + random_.below(120); n > 0 && at < own_.size(); --n) {
@@ -71,13 +71,13 @@ void writer::fill_stroke() {
     }
 }
 
-/// Neighbours in order: empty nodes and layers.
+/// Removes neighbours in order: empty nodes and layers.
 void writer::drain_stroke() {
     u64 at = random_.below(own_.size());
     for (u64 n = 1 + random_.below(200); n > 0 && at < own_.size(); --n) remove(own_[at++]);
 }
 
-/// In and out: slots and blocks that are freed and taken again in one epoch.
+/// Removes and inserts: slots and blocks that are freed and reused in one epoch.
 void writer::churn_stroke() {
     const u32 key = any_key();
     const u32 size = any_size();
@@ -95,20 +95,20 @@ void writer::large_stroke() {
     if (drawn < 3) return get(key);
     u64 size = (u64{100} << 10) + random_.below(u64{400} << 10);
     if (drawn == 9) size = random_.below(u64{2} << 20);
-    // Around the size where blocks end and extents begin.
+    // Close to the size limit between blocks and extents.
     if (drawn < 6) size = (u64{64} << 10) - 400 + random_.below(800);
     if (drawn == 8) return put_if(key, static_cast<u32>(size), chance(70));
     put(key, static_cast<u32>(size));
 }
 
-/// Ascending or descending from anywhere. What is one's own must be there, and nothing else.
+/// Scans up or down from a random key. The writer's own keys must be as expected.
 void writer::scan_stroke() {
     if (!is_ordered_) return walk_stroke();
     const bool forward = chance(50);
     const u32 first = static_cast<u32>(random_.below(keys_.size()));
     const std::string from(keys_[first]);
     u64 left = 1 + random_.below(400);
-    // The next of one's own keys that the scan must come to.
+    // The next own key that the scan must visit.
     auto own = std::lower_bound(own_.begin(), own_.end(), first) - own_.begin();
     if (!forward && (own == std::ssize(own_) || own_[own] != first)) --own;
     std::optional<u32> last;
@@ -145,7 +145,7 @@ void writer::scan_stroke() {
     if (done && left > 0) pass_own(forward ? keys_.size() : 0);
 }
 
-/// Everything, in an order of the index's own.
+/// Visits everything, in the index's own order.
 void writer::walk_stroke() {
     std::vector<bool> met(keys_.size());
     const auto visit = [&](std::string_view key, std::string_view value) {
@@ -176,7 +176,7 @@ void writer::wait_stroke() {
     if (last_ticket_ == 0 || has_no_epochs()) return;
     const auto done = chance(70) ? map_.wait_durable(last_ticket_) : map_.sync();
     if (!done) complain(any_key(), "waiting failed: " + done.error().to_string());
-    // Told, whatever durable_epoch() says.
+    // Durable by this call, whatever durable_epoch() returns.
     writer_state& mine = journal_.writer(index_);
     if (mine.told < last_ticket_) mine.told.store(last_ticket_, std::memory_order_release);
     if (map_.durable_epoch() < last_ticket_) {
@@ -214,7 +214,7 @@ void writer::put_if(u32 key, u32 size, bool wanted) {
         check_read(key, old, "put_if");
         return wanted;
     };
-    if (!wanted) {  // on no record: this value must never turn up
+    if (!wanted) {  // without a record: this value must never be found
         const auto done = map_.put_if(keys_[key], value_, condition);
         if (!done) return complain(key, "put_if failed: " + done.error().to_string());
         return check_outcome(key, *done, false);
@@ -237,7 +237,7 @@ void writer::remove(u32 key) {
     finish(w, map_.remove(keys_[key]), there);
 }
 
-/// Replaces, removes or keeps what is there.
+/// Replaces, removes or keeps the existing value.
 void writer::modify(u32 key, u32 size) {
     if (full()) return;
     const u64 drawn = random_.below(10);
@@ -327,7 +327,7 @@ void writer::check_outcome(u32 key, const write_outcome& done, bool change_expec
 }
 
 void writer::note_durable() {
-    if (has_no_epochs()) return;  // it was, before the write
+    if (has_no_epochs()) return;  // it was recorded before the write
     writer_state& mine = journal_.writer(index_);
     const u64 durable = map_.durable_epoch();
     if (mine.told.load(std::memory_order_relaxed) < durable) {

@@ -1,11 +1,11 @@
 // tests/kill/writer.hpp: one thread's work on the map, recorded in the journal.
 //
-// A writer owns its keys, so it knows what it must read, unless an earlier session has been cut off
-// and nobody has looked since: then a key is unknown until it is written again. What it reads wrong
-// it complains of at once.
+// A writer owns its keys, so it knows their expected values, unless an earlier session was killed
+// and no observer has read the region since: then a key is unknown until it is written again. The
+// writer reports unexpected values at once.
 //
-// An eager map has no epochs, but on a disk: all that it answers is durable. For the judge that is
-// one epoch a session, called durable before the first write.
+// An eager map has no epochs, except on a disk: all acknowledged writes are durable. The judge sees
+// that as one epoch for each session, reported as durable before the first write.
 #pragma once
 
 #include <holdfast/map.hpp>
@@ -25,8 +25,8 @@ class writer {
     writer(map& target, journal& record, const key_set& keys, const value_maker& values, u32 index,
            u32 session, u64 seed, bool small_values);
 
-    /// Works until told to stop, or until its part of the journal is full, but only for so many
-    /// strokes; then another thread may go on.
+    /// Runs at most `strokes` strokes, until `stop`, or until its part of the journal is full; then
+    /// another thread may continue.
     void run(const std::atomic<bool>& stop, u64 strokes);
     [[nodiscard]] bool full() const noexcept;
 
@@ -40,7 +40,7 @@ class writer {
 
     void choose_mixture();
 
-    // A stroke is a handful of operations with something in common.
+    // A stroke is a short sequence of related operations.
     using stroke = void (writer::*)();
     struct choice {
         u64 weight;
@@ -90,10 +90,10 @@ class writer {
     xoshiro256ss random_;
     std::vector<choice> mixture_;
     u64 total_weight_ = 0;
-    std::vector<belief> beliefs_;  ///< of all keys; only one's own are used
+    std::vector<belief> beliefs_;  ///< of all keys; only the writer's own are used
     u64 last_ticket_ = 0;
     bool is_ordered_;
-    bool small_values_;  ///< most are of those that leaves may have in themselves
+    bool small_values_;  ///< most values are small enough to be inlined
     std::string value_;
     std::string read_;
 };

@@ -1,4 +1,4 @@
-// tests/map/copied.hpp: looks at copies of regions.
+// tests/map/copied.hpp: checks of copied regions.
 #pragma once
 
 #include "map/engine.hpp"
@@ -11,7 +11,7 @@
 
 namespace hf::test {
 
-/// What `holdfast check` would say of it.
+/// Runs the audit of `holdfast check` on the copy.
 inline void expect_sound(const std::filesystem::path& path) {
     const auto looked = inspect_map(path);
     ASSERT_FALSE(looked.refusal()) << looked.refusal()->to_string();

@@ -1,6 +1,6 @@
-// Copies made while other processes write, grow, close, open and kill the region. Each copy must
-// hold, of every writer, all writes up to some moment and none after it; no older than what was
-// durable when the copy began, no newer than what had been sent when it ended.
+// Copies taken while other processes write to, grow, close, open and kill the region. A copy must
+// contain, for every writer, all writes up to some moment and none after it: at least what was
+// durable when the copy began, at most what had been sent when it ended.
 #include <holdfast/map.hpp>
 
 #include "copied.hpp"
@@ -30,13 +30,13 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr unsigned writers = 3;
-constexpr u64 keys = 6000;  ///< of each writer; so the region grows
+constexpr u64 keys = 6000;  ///< of each writer; enough to make the region grow
 
-/// Shared with the processes that write; survives them.
+/// Shared with the writing processes; outlives them.
 struct board {
     std::atomic<bool> stop{false};
-    std::array<std::atomic<u64>, writers> sent{};     ///< newest write that was begun
-    std::array<std::atomic<u64>, writers> durable{};  ///< newest that is known to be durable
+    std::array<std::atomic<u64>, writers> sent{};     ///< the last write that was begun
+    std::array<std::atomic<u64>, writers> durable{};  ///< the last write known to be durable
 };
 
 std::string key_of(unsigned writer, u64 write) {
@@ -54,12 +54,12 @@ void raise_to(std::atomic<u64>& number, u64 to) {
     }
 }
 
-/// Others need the processor.
+/// Yields the processor to the other processes.
 void wait_a_little() { std::this_thread::sleep_for(std::chrono::microseconds(200)); }
 
 void die_with_parent() { ::prctl(PR_SET_PDEATHSIG, SIGKILL); }
 
-/// On both kinds of media: with a journal, and with memory that is the file's own.
+/// For both kinds of media: with a journal, and with shared memory.
 class copy_while : public on_tmpfs, public ::testing::WithParamInterface<medium_kind> {
    protected:
     copy_while() {
@@ -74,13 +74,14 @@ class copy_while : public on_tmpfs, public ::testing::WithParamInterface<medium_
         o.region.medium = GetParam();
         o.region.initial_size = u64{16} << 20;
         o.epoch = std::chrono::milliseconds(2);
-        for (;;) {  // a copy of a region that nobody uses keeps others from opening it
+        for (;;) {  // a copy of a region that no process uses keeps others from opening it
             auto m = map::open(file, o);
             if (m || m.error().code != errc::busy) return must(std::move(m));
             wait_a_little();
         }
     }
-    /// The newest write of a writer that a map holds; all before it are there, and none after it.
+    /// The last write of a writer that the map contains; checks that all before it are there, and
+    /// none after it.
     static u64 newest(const map& m, unsigned writer) {
         u64 last = 0;
         std::map<std::string, u64> found;
@@ -98,7 +99,7 @@ class copy_while : public on_tmpfs, public ::testing::WithParamInterface<medium_
         for (const auto& [key, write] : found) EXPECT_LT(last - write, keys) << key;
         return last;
     }
-    /// Goes on from what the map holds, until it is told to stop or has made so many writes.
+    /// Continues after the last write in the map, until stopped or until `most` writes are done.
     void write(map& m, unsigned writer, u64 most) const {
         u64 at = newest(m, writer);
         for (; most > 0 && !shared->stop; --most) {
@@ -111,7 +112,7 @@ class copy_while : public on_tmpfs, public ::testing::WithParamInterface<medium_
             }
         }
     }
-    /// A session of all writers.
+    /// Runs one session with all writers.
     void run_session(u64 most) const {
         map m = open();
         std::vector<std::thread> threads;
@@ -121,7 +122,7 @@ class copy_while : public on_tmpfs, public ::testing::WithParamInterface<medium_
         for (auto& t : threads) t.join();
         must(m.close());
     }
-    /// Makes a copy and judges it.
+    /// Makes a copy and checks it.
     void copy_once() const {
         std::array<u64, writers> least{};
         for (unsigned w = 0; w < writers; ++w) least[w] = shared->durable[w];
@@ -138,7 +139,7 @@ class copy_while : public on_tmpfs, public ::testing::WithParamInterface<medium_
             EXPECT_LE(found, most[w]);
         }
     }
-    /// Copies while `others` runs in another process, until that has been told to stop.
+    /// Makes copies while `others` runs in another process.
     void copy_beside(const std::function<void()>& others) {
         const unsigned times = effort(8U, 3U);
         must(open().close());
@@ -150,7 +151,7 @@ class copy_while : public on_tmpfs, public ::testing::WithParamInterface<medium_
         }
         for (unsigned i = 0; i < times && !HasFailure(); ++i) {
             SCOPED_TRACE("copy " + std::to_string(i));
-            // Each of another state.
+            // Wait, so that each copy is of a different state.
             const u64 before = shared->sent[0];
             int status = 0;
             while (shared->sent[0] < before + 1000) {
@@ -168,17 +169,17 @@ class copy_while : public on_tmpfs, public ::testing::WithParamInterface<medium_
     board* shared = nullptr;
 };
 
-TEST_P(copy_while, threads_write_and_the_region_grows) {
+TEST_P(copy_while, copies_are_consistent_while_threads_write_and_the_region_grows) {
     copy_beside([this] { run_session(~u64{0}); });
 }
 
-TEST_P(copy_while, the_region_is_closed_and_opened) {
+TEST_P(copy_while, copies_are_consistent_while_the_region_is_closed_and_opened) {
     copy_beside([this] {
         while (!shared->stop) run_session(700);
     });
 }
 
-TEST_P(copy_while, its_processes_are_killed) {
+TEST_P(copy_while, copies_are_consistent_while_processes_are_killed) {
     copy_beside([this] {
         constexpr unsigned seed = 5;
         std::mt19937 random(seed);
@@ -189,7 +190,7 @@ TEST_P(copy_while, its_processes_are_killed) {
                 run_session(~u64{0});
                 ::_exit(0);
             }
-            // After so many writes more; the instant follows from how fast they are.
+            // Kill after a random number of further writes.
             const u64 at = shared->sent[0] + 100 + random() % 3000;
             while (shared->sent[0] < at && !shared->stop) wait_a_little();
             ::kill(session, SIGKILL);

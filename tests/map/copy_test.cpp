@@ -1,5 +1,5 @@
-// Copies of regions: of closed, crashed and used ones; what each must be; what waits for it.
-// copy_concurrency_test.cpp makes them while others write.
+// Copies of closed, crashed and open regions: their contents, and the operations that wait for
+// them. copy_concurrency_test.cpp makes copies during writes.
 #include "image/copy.hpp"
 
 #include <holdfast/map.hpp>
@@ -57,7 +57,7 @@ class copy : public on_tmpfs {
         });
         ASSERT_EQ(ended, 0);
     }
-    /// Everything that lies beside the copy, but for the copy.
+    /// The names of all files beside the copy.
     [[nodiscard]] std::set<std::string> others() const {
         const auto names = dir.names();
         std::set<std::string> all(names.begin(), names.end());
@@ -80,7 +80,7 @@ class copy : public on_tmpfs {
     fs::path journal = dir / "store.hf.journal";
 };
 
-TEST_F(copy, of_a_closed_region_is_another_region_with_the_same_contents) {
+TEST_F(copy, copy_of_a_closed_region_has_the_contents_and_a_new_identity) {
     {
         map m = open({});
         fill(m);
@@ -95,7 +95,7 @@ TEST_F(copy, of_a_closed_region_is_another_region_with_the_same_contents) {
     EXPECT_EQ(others(), std::set<std::string>{"store.hf"});
 }
 
-TEST_F(copy, of_a_crashed_region_is_whole_and_leaves_it_crashed) {
+TEST_F(copy, copy_of_a_crashed_region_is_recovered_and_leaves_the_original_crashed) {
     for (const auto medium : {std::optional<medium_kind>(), std::optional(medium_kind::file)}) {
         fs::remove(file);
         fs::remove(to);
@@ -108,7 +108,7 @@ TEST_F(copy, of_a_crashed_region_is_whole_and_leaves_it_crashed) {
     }
 }
 
-TEST_F(copy, of_a_region_in_use_has_what_was_durable) {
+TEST_F(copy, copy_of_an_open_region_contains_what_was_durable) {
     map m = open();
     fill(m);
     const auto facts = must(copy_store(file, to));
@@ -117,7 +117,7 @@ TEST_F(copy, of_a_region_in_use_has_what_was_durable) {
     expect_a_good_copy();
 }
 
-TEST_F(copy, of_a_region_whose_memory_is_shared_has_all_that_was_written) {
+TEST_F(copy, copy_of_an_open_shared_region_contains_all_writes) {
     map m = open({});
     if (m.stats().medium != "shm") GTEST_SKIP() << "not on tmpfs";
     fill(m);
@@ -131,7 +131,7 @@ TEST_F(copy, of_a_region_whose_memory_is_shared_has_all_that_was_written) {
     expect_a_good_copy();
 }
 
-TEST_F(copy, of_eager_memory_in_use_is_refused_at_once) {
+TEST_F(copy, copy_of_an_open_eager_region_is_refused_at_once) {
     map_options o = options({});
     o.kind = discipline::eager;
     const map m = must(map::open(file, o));
@@ -144,7 +144,7 @@ TEST_F(copy, of_eager_memory_in_use_is_refused_at_once) {
     EXPECT_EQ(dir.names(), std::vector<std::string>{"store.hf"});
 }
 
-TEST_F(copy, the_journal_of_the_original_is_not_taken_for_its_own) {
+TEST_F(copy, journal_of_the_original_is_not_accepted) {
     fill_and_die();
     must(copy_store(file, to));
     fs::copy_file(journal, dir / "copy.hf.journal");
@@ -153,7 +153,7 @@ TEST_F(copy, the_journal_of_the_original_is_not_taken_for_its_own) {
     EXPECT_NE(refused.error().why.find("another region"), std::string::npos);
 }
 
-TEST_F(copy, a_name_that_is_taken_is_kept_unless_it_may_be_replaced) {
+TEST_F(copy, existing_file_is_kept_unless_replace_is_set) {
     fill_and_die();
     write_file(to, std::vector<std::byte>(3));
     EXPECT_EQ(copy_store(file, to).error().code, errc::usage);
@@ -174,7 +174,7 @@ TEST_F(copy, a_name_that_is_taken_is_kept_unless_it_may_be_replaced) {
     EXPECT_TRUE(fs::exists(dir / "copy.hf.partial"));
 }
 
-TEST_F(copy, damage_is_refused_as_an_opening_would) {
+TEST_F(copy, damaged_region_is_refused) {
     fill_and_die();
     fs::remove(journal);
     EXPECT_EQ(copy_store(file, to).error().code, errc::corrupt);
@@ -184,7 +184,7 @@ TEST_F(copy, damage_is_refused_as_an_opening_would) {
     EXPECT_EQ(others(), std::set<std::string>{"store.hf"});
 }
 
-TEST_F(copy, a_record_that_is_not_what_was_stored_is_not_kept) {
+TEST_F(copy, copy_with_a_damaged_record_is_not_kept) {
     {
         map m = must(map::open(file, options({})));
         must(m.put("lost", "a value that is found in the file"));
@@ -198,7 +198,7 @@ TEST_F(copy, a_record_that_is_not_what_was_stored_is_not_kept) {
     EXPECT_FALSE(fs::exists(to));
 }
 
-TEST_F(copy, a_full_disk_leaves_nothing_behind) {
+TEST_F(copy, full_disk_leaves_no_files) {
     fill_and_die();
     const int ended = in_child([&] {
         ::signal(SIGXFSZ, SIG_IGN);
@@ -211,7 +211,7 @@ TEST_F(copy, a_full_disk_leaves_nothing_behind) {
     EXPECT_EQ(dir.names(), (std::vector<std::string>{"store.hf", "store.hf.journal"}));
 }
 
-TEST_F(copy, killed_at_any_point_leaves_no_copy_and_does_not_hinder_the_next) {
+TEST_F(copy, kill_at_any_point_leaves_no_copy_and_allows_the_next) {
     fill_and_die();
     static thread_local int left;
     int stops = 0;
@@ -234,9 +234,9 @@ TEST_F(copy, killed_at_any_point_leaves_no_copy_and_does_not_hinder_the_next) {
     if (stops < 2) GTEST_SKIP() << "built without persist points";
 }
 
-// ------------------------------------------------------------------------------ who waits for it
+// --------------------------------------------------------------------- operations that wait for it
 
-/// Whether somebody waits for a lock on this file.
+/// Whether a process waits for a lock on this file.
 bool is_waited_for(const fs::path& path) {
     struct stat s{};
     if (::stat(path.c_str(), &s) != 0) return false;
@@ -248,7 +248,7 @@ bool is_waited_for(const fs::path& path) {
     return false;
 }
 
-/// As a copy does.
+/// Holds the gate like a copy.
 class held_gate {
    public:
     explicit held_gate(const fs::path& journal)
@@ -262,9 +262,9 @@ class held_gate {
     journal::copy_gate gate_;
 };
 
-class gate : public copy {
+class copy_gate_test : public copy {
    protected:
-    /// Does it while the gate is held, until it waits for that or is done; what has it changed?
+    /// Starts work() while the gate is held, and checks that it waits and changes nothing.
     void expect_to_wait(const std::function<void()>& work) {
         const auto base = fingerprint_of(file);
         std::atomic<bool> done{false};
@@ -283,24 +283,24 @@ class gate : public copy {
     }
 };
 
-TEST_F(gate, applying_waits_for_a_copy) {  // X1
+TEST_F(copy_gate_test, applying_records_waits_for_a_copy) {  // X1 of image/copy.hpp
     map m = open();
     fill(m);
     expect_to_wait([&m] { must(m.close()); });
 }
 
-TEST_F(gate, an_opening_after_a_crash_waits_for_a_copy) {  // X1
+TEST_F(copy_gate_test, recovery_waits_for_a_copy) {  // X1 of image/copy.hpp
     fill_and_die();
     expect_to_wait([this] { must(open().close()); });
 }
 
-TEST_F(gate, an_opening_on_another_medium_waits_for_a_copy) {  // X1
+TEST_F(copy_gate_test, recovery_on_another_medium_waits_for_a_copy) {  // X1 of image/copy.hpp
     fill_and_die();
     if (fs::path(file).string().rfind("/dev/shm", 0) != 0) GTEST_SKIP() << "not on tmpfs";
     expect_to_wait([this] { must(open(medium_kind::shm).close()); });
 }
 
-/// Whether a copy could begin: its lock is to be had.
+/// Whether a copy could begin, that is, take its lock.
 bool is_open(const fs::path& journal) {
     const auto file = detail::open_unlocked(journal);
     if (!file) return false;
@@ -315,7 +315,7 @@ bool is_open(const fs::path& journal) {
 fs::path watched;
 std::map<std::string, bool>* seen = nullptr;
 
-/// The gate's state at the persist points of a piece of work.
+/// The gate's state at each persist point of work().
 std::map<std::string, bool> open_at(const fs::path& journal, const std::function<void()>& work) {
     std::map<std::string, bool> at;
     watched = journal;
@@ -329,7 +329,7 @@ std::map<std::string, bool> open_at(const fs::path& journal, const std::function
     return at;
 }
 
-TEST_F(gate, is_shut_from_taking_a_journal_over_until_it_is_begun_anew) {  // X1
+TEST_F(copy_gate_test, gate_is_shut_while_recovery_takes_over_the_journal) {  // X1
     fill_and_die();
     auto at = open_at(journal, [this] { must(open().close()); });
     if (at.empty()) GTEST_SKIP() << "built without persist points";
@@ -344,13 +344,13 @@ TEST_F(gate, is_shut_from_taking_a_journal_over_until_it_is_begun_anew) {  // X1
 
 std::optional<held_gate>* late_copy = nullptr;
 
-TEST_F(gate, a_journals_name_stays_while_a_copy_is_under_way) {  // X1
+TEST_F(copy_gate_test, journal_file_is_not_removed_during_a_copy) {  // X1 of image/copy.hpp
     map m = open();
     fill(m);
     std::optional<held_gate> held;
     late_copy = &held;
     watched = journal;
-    // After everything was applied, and before the journal goes: nothing else waits any more.
+    // After everything was applied and before the journal is removed, nothing else is waited for.
     const auto before = set_persist_point_hook([](const char* name) {
         if (std::string_view(name).starts_with("journal K3")) late_copy->emplace(watched);
     });

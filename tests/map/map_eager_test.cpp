@@ -1,4 +1,4 @@
-// The public map over the eager indexes: what it promises beyond the indexes' own concept.
+// The public map over eager indexes: its guarantees beyond the index concept.
 #include <holdfast/eager.hpp>
 #include <holdfast/map.hpp>
 
@@ -40,7 +40,7 @@ class eager_sides : public test::on_tmpfs, public ::testing::WithParamInterface<
     [[nodiscard]] bool is_ordered() const { return GetParam() != "clht"; }
 };
 
-TEST_P(eager_sides, has_what_a_killed_process_was_told) {
+TEST_P(eager_sides, completed_operations_survive_a_kill) {
     const int ended = test::in_child([&] {
         map m = open();
         for (int i = 0; i < 500; ++i) must(m.put(std::to_string(i), std::to_string(i * 7)));
@@ -49,7 +49,7 @@ TEST_P(eager_sides, has_what_a_killed_process_was_told) {
         return 0;
     });
     ASSERT_EQ(ended, 1000 + SIGKILL);
-    const map m = must(map::open(file));  // it is known what it is
+    const map m = must(map::open(file));  // the file records discipline and index
     EXPECT_EQ(m.index(), GetParam());
     EXPECT_EQ(m.kind(), discipline::eager);
     std::string value;
@@ -61,7 +61,7 @@ TEST_P(eager_sides, has_what_a_killed_process_was_told) {
     }
 }
 
-TEST_P(eager_sides, has_tickets_on_a_disk) {
+TEST_P(eager_sides, operations_on_a_disk_return_tickets) {
     map_options o;
     o.region.medium = medium_kind::file;
     o.index = GetParam();
@@ -84,7 +84,7 @@ TEST_P(eager_sides, has_tickets_on_a_disk) {
     must(m.close());
 }
 
-TEST_P(eager_sides, statistics_tell_of_the_opening_and_of_what_was_done) {
+TEST_P(eager_sides, statistics_cover_the_opening_and_the_operations) {
     for (const medium_kind medium : {medium_kind::shm, medium_kind::file}) {
         SCOPED_TRACE(to_string(medium));
         const bool is_disk = medium == medium_kind::file;
@@ -146,8 +146,8 @@ TEST_P(eager_sides, statistics_tell_of_the_opening_and_of_what_was_done) {
     }
 }
 
-/// A walk whose visitor has had enough ends soon, whatever he says of what he is shown then.
-TEST_P(eager_sides, a_walk_ends_where_the_visitor_has_had_enough) {
+/// A walk ends soon after its visitor returns false, even if it returns true for later records.
+TEST_P(eager_sides, walk_ends_soon_after_the_visitor_returns_false) {
     map m = open();
     for (int i = 0; i < 4000; ++i) must(m.put(std::to_string(i), "v"));
     std::string cursor;
@@ -167,7 +167,7 @@ TEST_P(eager_sides, a_walk_ends_where_the_visitor_has_had_enough) {
     EXPECT_EQ(rest.size() + visited, 4000U) << "each is visited once";
 }
 
-TEST_P(eager_sides, asks_before_it_writes) {
+TEST_P(eager_sides, conditional_writes_check_the_current_value) {
     map m = open();
     std::optional<std::string> asked = "never";
     const auto answer = [&](bool yes) {
@@ -198,8 +198,8 @@ TEST_P(eager_sides, asks_before_it_writes) {
     EXPECT_EQ(m.stats().records, 0U);
 }
 
-TEST_P(eager_sides, takes_the_longest_value_and_not_one_byte_more) {
-    if (GetParam() != "clht") return;  // the limit is the map's
+TEST_P(eager_sides, longest_value_is_accepted_and_a_longer_one_refused) {
+    if (GetParam() != "clht") return;  // the limit is the map's, not the index's
     map m = open();
     for (const std::size_t more : {0U, 1U}) {
         const std::string longest(max_value_size + more, 'v');
@@ -218,7 +218,7 @@ TEST_P(eager_sides, takes_the_longest_value_and_not_one_byte_more) {
     EXPECT_EQ(m.stats().records, 2U);
 }
 
-TEST_P(eager_sides, modifies_in_place) {
+TEST_P(eager_sides, modify_changes_the_current_value) {
     map m = open();
     const auto count = [](std::optional<std::string_view> old, std::string& fresh) {
         fresh = std::to_string(old ? std::stoi(std::string(*old)) + 1 : 1);
@@ -237,8 +237,8 @@ TEST_P(eager_sides, modifies_in_place) {
     EXPECT_EQ(m.stats().records, 0U);
 }
 
-// Whoever asks and writes does so at one moment.
-TEST_P(eager_sides, counts_each_of_many_threads) {
+// A condition and its write are atomic.
+TEST_P(eager_sides, concurrent_modifications_are_all_counted) {
     map m = open();
     constexpr int each = 2'000;
     std::vector<std::thread> all;
@@ -267,8 +267,8 @@ TEST_P(eager_sides, counts_each_of_many_threads) {
     EXPECT_EQ(m.stats().records, there);
 }
 
-// Of records that a crash may have taken, or a program wrote that doesn't count, nobody knows.
-TEST_P(eager_sides, knows_after_an_orderly_close_how_many_there_were) {
+// The count is unknown after a crash, or after a program that does not count.
+TEST_P(eager_sides, record_count_is_known_after_a_clean_close) {
     for (const medium_kind medium : {medium_kind::shm, medium_kind::file}) {
         SCOPED_TRACE(static_cast<int>(medium));
         std::filesystem::remove(file);
@@ -305,8 +305,8 @@ TEST_P(eager_sides, knows_after_an_orderly_close_how_many_there_were) {
     }
 }
 
-// What damage has hidden is missing in the number.
-TEST_P(eager_sides, are_found_wanting_if_they_are_not_as_many_as_were_counted) {
+// The audit compares the records that it finds with the stored count.
+TEST_P(eager_sides, wrong_record_count_is_reported_by_an_audit) {
     {
         map m = open();
         must(m.put("k", "v"));
@@ -321,7 +321,7 @@ TEST_P(eager_sides, are_found_wanting_if_they_are_not_as_many_as_were_counted) {
     EXPECT_FALSE(eager_inspection::open(file).audit().ok());
 }
 
-TEST_P(eager_sides, walks_over_each_once) {
+TEST_P(eager_sides, walk_visits_each_record_once) {
     map m = open();
     std::set<std::string> wanted{""};
     must(m.put("", "the empty key"));
@@ -342,7 +342,7 @@ TEST_P(eager_sides, walks_over_each_once) {
     }
 }
 
-TEST_P(eager_sides, scans_both_ways_where_there_is_an_order) {
+TEST_P(eager_sides, ordered_indexes_scan_in_both_directions) {
     map m = open();
     std::map<std::string, std::string> model;
     for (int i = 0; i < 500; ++i) {
@@ -375,7 +375,7 @@ TEST_P(eager_sides, scans_both_ways_where_there_is_an_order) {
     EXPECT_EQ(met, wanted);
 }
 
-TEST_P(eager_sides, gets_many) {
+TEST_P(eager_sides, get_many_finds_the_existing_keys) {
     map m = open();
     must(m.put("a", "1"));
     must(m.put("c", "3"));
@@ -385,7 +385,7 @@ TEST_P(eager_sides, gets_many) {
     EXPECT_EQ(found, (std::map<std::size_t, std::string>{{0, "1"}, {2, "3"}}));
 }
 
-TEST_P(eager_sides, goes_on_in_a_full_region) {
+TEST_P(eager_sides, full_region_keeps_working) {
     map m = open(u64{4} << 20);
     std::optional<error> refused;
     int n = 0;
@@ -396,8 +396,9 @@ TEST_P(eager_sides, goes_on_in_a_full_region) {
     EXPECT_EQ(refused->code, errc::no_space);
     for (int i = 0; i < n / 2; ++i) ASSERT_TRUE(must(m.remove(std::to_string(i))).changed);
     for (int i = 0; i < n / 4; ++i) must(m.put(std::to_string(i), std::string(900, 'w')));
-    if (GetParam() == "bwtree") return;  // there a record that comes takes a block that goes later
-    // What has gone is room at once, however little of it there is.
+    // in a Bw-tree a new record takes a block that is freed later
+    if (GetParam() == "bwtree") return;
+    // The memory of a removed record can be reused at once, even in a full region.
     for (int i = n; m.put(std::to_string(i), std::string(900, 'x')); ++i) {
     }
     for (int i = n / 2; i < n / 2 + 40; ++i) {
@@ -406,7 +407,7 @@ TEST_P(eager_sides, goes_on_in_a_full_region) {
     }
 }
 
-TEST_P(eager_sides, looks_at_a_region_without_changing_it) {
+TEST_P(eager_sides, inspection_changes_nothing) {
     {
         map m = open();
         must(m.put("k", "v"));
@@ -422,7 +423,7 @@ TEST_P(eager_sides, looks_at_a_region_without_changing_it) {
     EXPECT_EQ(m.remove("k").error().code, errc::denied);
 }
 
-TEST_P(eager_sides, says_what_it_is_to_who_wants_another) {
+TEST_P(eager_sides, opening_as_another_kind_is_refused) {
     {
         map m = open();
     }
@@ -441,7 +442,7 @@ TEST_P(eager_sides, says_what_it_is_to_who_wants_another) {
     EXPECT_EQ(map::open(dir / "new.hf", o).error().code, errc::usage);
 }
 
-TEST(eager_side, refuses_a_region_of_epochs) {
+TEST(eager_side_opening, region_of_another_discipline_is_refused) {
     const test::scratch_directory dir;
     {
         map m = must(map::open(dir / "m.hf"));

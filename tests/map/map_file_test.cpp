@@ -1,6 +1,6 @@
-// The map on the medium `file`: two files while it is open, one when it is closed, and what happens
-// when they do not belong together. What a power cut leaves of them is the business of
-// tests/journal; here the process dies, and everything that it had not submitted is gone with it.
+// The map on the medium `file`: two files while it is open, one when it is closed, and files that
+// do not belong together. tests/journal covers power failures; here the process dies, and
+// everything it has not submitted is lost.
 #include <holdfast/map.hpp>
 
 #include "must.hpp"
@@ -60,7 +60,7 @@ class map_file : public test::on_tmpfs {
     fs::path journal = dir / "store.hf.journal";
 };
 
-TEST_F(map_file, closed_in_order_it_is_one_file) {
+TEST_F(map_file, clean_close_leaves_one_file) {
     {
         map m = open();
         EXPECT_EQ(m.stats().medium, "file");
@@ -72,8 +72,8 @@ TEST_F(map_file, closed_in_order_it_is_one_file) {
     expect_all(open(), 1000);
 }
 
-/// Counts and durations of the epochs that were ended one by one, each with one record.
-TEST_F(map_file, figures_of_the_journal_and_of_pauses_are_those_of_the_epochs_that_ended) {
+/// Each epoch has one record and is ended separately.
+TEST_F(map_file, statistics_of_journal_and_pauses_match_the_ended_epochs) {
     constexpr unsigned epochs = 20;
     const auto begin = std::chrono::steady_clock::now();
     map_options o = options();
@@ -114,7 +114,7 @@ TEST_F(map_file, figures_of_the_journal_and_of_pauses_are_those_of_the_epochs_th
     must(m.close());
 }
 
-TEST_F(map_file, what_was_synced_survives_the_process) {
+TEST_F(map_file, synced_data_survive_the_process) {
     for (unsigned round = 0; round < 4; ++round) {
         fill_and_die(round * 3000, (round + 1) * 3000);
         const map m = open();
@@ -125,7 +125,7 @@ TEST_F(map_file, what_was_synced_survives_the_process) {
     }
 }
 
-TEST_F(map_file, memory_alone_reaches_the_base_by_no_other_way) {
+TEST_F(map_file, unsynced_memory_never_reaches_the_base) {
     must(open().close());
     const int ended = test::in_child([&] {
         map_options o = options();
@@ -138,7 +138,7 @@ TEST_F(map_file, memory_alone_reaches_the_base_by_no_other_way) {
     EXPECT_EQ(ended, 0);
 }
 
-TEST_F(map_file, inspection_sees_what_the_journal_says_and_changes_nothing) {
+TEST_F(map_file, inspection_reads_through_the_journal_and_changes_nothing) {
     fill_and_die(0, 500);
     const auto base = test::fingerprint_of(file);
     const auto redo = test::fingerprint_of(journal);
@@ -170,16 +170,16 @@ TEST_F(map_file, growth_and_large_values_survive) {
     }
 }
 
-TEST_F(map_file, a_growth_whose_epoch_a_crash_took_is_cut_off) {
+TEST_F(map_file, growth_of_a_lost_epoch_is_truncated) {
     fill_and_die(0, 10);
     const auto before = fs::file_size(file);
-    fs::resize_file(file, before + (u64{4} << 20));  // as the growth left it
+    fs::resize_file(file, before + (u64{4} << 20));  // as a growth leaves it
     must(open().close());
     EXPECT_EQ(fs::file_size(file), before);
     expect_all(open(), 10);
 }
 
-TEST_F(map_file, a_missing_journal_is_noticed) {
+TEST_F(map_file, missing_journal_is_refused) {
     fill_and_die(0, 10);
     fs::remove(journal);
     const error e = refused();
@@ -187,7 +187,7 @@ TEST_F(map_file, a_missing_journal_is_noticed) {
     EXPECT_NE(e.why.find("journal is missing"), std::string::npos) << e.to_string();
 }
 
-TEST_F(map_file, the_journal_of_another_region_is_noticed) {
+TEST_F(map_file, journal_of_another_region_is_refused) {
     fill_and_die(0, 10);
     fs::rename(journal, dir / "kept");
     fs::rename(file, dir / "other.hf");
@@ -198,15 +198,15 @@ TEST_F(map_file, the_journal_of_another_region_is_noticed) {
     EXPECT_NE(e.why.find("another region"), std::string::npos) << e.to_string();
 }
 
-TEST_F(map_file, an_older_journal_is_noticed) {
+TEST_F(map_file, older_journal_is_refused) {
     fill_and_die(0, 10);
     fs::copy_file(journal, dir / "kept");
     must(open().close());
     fs::copy_file(dir / "kept", journal);
-    // Of an earlier session: all it says was taken over since.
+    // A journal of an earlier session: all of its records were applied since.
     expect_all(open(), 10);
     EXPECT_FALSE(fs::exists(journal)) << "closed in order";
-    // Of this session, but from before the region was last used.
+    // A journal of this session, from before the region was last used.
     must(open().close());
     fs::copy_file(dir / "kept", journal);
     fill_and_die(0, 20);
@@ -216,7 +216,7 @@ TEST_F(map_file, an_older_journal_is_noticed) {
     expect_all(open(), 20);
 }
 
-TEST_F(map_file, the_journal_of_an_earlier_session_is_told_from_one_that_is_missing) {
+TEST_F(map_file, journal_of_an_earlier_session_is_distinguished_from_a_missing_one) {
     fill_and_die(0, 10);
     fs::copy_file(journal, dir / "kept");
     must(open().close());
@@ -227,9 +227,9 @@ TEST_F(map_file, the_journal_of_an_earlier_session_is_told_from_one_that_is_miss
     EXPECT_NE(e.why.find("earlier session"), std::string::npos) << e.to_string();
 }
 
-// As a copying program that was stopped leaves it. Where all records are gone, their absence alone
-// would look like a store in which nothing was ever written.
-TEST_F(map_file, a_journal_that_was_cut_short_is_noticed) {
+// As an interrupted copying program leaves it. If all records are missing, the store would look as
+// if nothing had ever been written.
+TEST_F(map_file, truncated_journal_is_refused) {
     fill_and_die(0, 2000);
     const u64 whole = fs::file_size(journal);
     for (const u64 length : {whole - 1, whole / 2, u64{148} << 10, u64{12} << 10, u64{8} << 10}) {
@@ -240,8 +240,8 @@ TEST_F(map_file, a_journal_that_was_cut_short_is_noticed) {
     }
 }
 
-// It may be all that is left of somebody's data.
-TEST_F(map_file, no_region_is_made_beside_a_journal) {
+// The journal may contain the last copy of a user's data.
+TEST_F(map_file, creating_a_region_beside_a_journal_is_refused) {
     fill_and_die(0, 10);
     fs::rename(file, dir / "kept");
     const error e = refused();
@@ -252,7 +252,7 @@ TEST_F(map_file, no_region_is_made_beside_a_journal) {
     expect_all(open(), 10);
 }
 
-TEST_F(map_file, an_older_base_is_noticed) {
+TEST_F(map_file, older_base_is_refused) {
     fill_and_die(0, 10);
     must(open().close());
     fs::copy_file(file, dir / "kept");
@@ -264,16 +264,16 @@ TEST_F(map_file, an_older_base_is_noticed) {
     EXPECT_NE(e.why.find("newer"), std::string::npos) << e.to_string();
 }
 
-TEST_F(map_file, a_damaged_journal_is_noticed_and_nothing_changed) {
+TEST_F(map_file, damaged_journal_is_refused_and_nothing_changed) {
     fill_and_die(0, 2000);
     const auto base = test::fingerprint_of(file);
     test::flip_bit(journal, (u64{8192} + 8 * (u64{1} << 20) + 100) * 8);
     auto m = map::open(file, options());
-    // In the last record it looks like a torn one.
+    // Damage to the last record is indistinguishable from a torn write.
     EXPECT_TRUE(m || test::fingerprint_of(file) == base);
 }
 
-TEST_F(map_file, several_threads_and_many_epochs) {
+TEST_F(map_file, many_epochs_of_several_threads_survive_a_kill) {
     const int ended = test::in_child([&] {
         map m = open();
         std::vector<std::thread> threads;
@@ -294,7 +294,7 @@ TEST_F(map_file, several_threads_and_many_epochs) {
     expect_all(open(), 40'000);
 }
 
-TEST_F(map_file, a_region_may_move_between_media) {
+TEST_F(map_file, region_can_be_opened_on_another_medium) {
     fill_and_die(0, 100);
     const int ended = test::in_child([&] {
         map_options shm = options();
@@ -311,8 +311,8 @@ TEST_F(map_file, a_region_may_move_between_media) {
     expect_all(open(), 200);
 }
 
-// Nobody else ends epochs: without the waiting threads' promises this would not come to an end.
-TEST_F(map_file, clients_that_wait_end_epochs_for_one_another) {
+// There is no clock: the waiting threads must end the epochs themselves.
+TEST_F(map_file, waiting_clients_end_epochs_for_each_other) {
     constexpr int clients = 24;
     constexpr int puts = 100;
     map_options o = options();

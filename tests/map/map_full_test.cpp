@@ -1,4 +1,5 @@
-// A region at its bound: how much it takes, in how few pieces, and that it can be changed still.
+// A region at its maximum size: how much it stores, in how few segments, and that it still can be
+// changed.
 #include <holdfast/map.hpp>
 
 #include "base/random.hpp"
@@ -28,7 +29,7 @@ constexpr std::size_t value_size = 500;
 std::string key_of(u64 n) { return "key " + std::to_string(n); }
 std::string value_of(u64 n) { return std::string(value_size, static_cast<char>('a' + n % 26)); }
 
-/// By its bound, and whether it begins with all of it.
+/// Parameters: the maximum size, and whether the region has it from the start.
 class full_region : public test::on_tmpfs,
                     public ::testing::WithParamInterface<std::tuple<u64, bool>> {
    protected:
@@ -59,11 +60,11 @@ class full_region : public test::on_tmpfs,
     static auto segments_of(map& m) { return map_inspection::machine_of(m).file().segments(); }
 };
 
-TEST_P(full_region, holds_what_its_bound_promises_in_few_segments) {
+TEST_P(full_region, stores_90_percent_of_its_bound_in_few_segments) {
     map m = open();
     const u64 stored = fill(m);
     const u64 bound = std::get<0>(GetParam());
-    // A block of 544 bytes for each.
+    // Each record takes a block of 544 bytes.
     EXPECT_GT(static_cast<double>(stored * 544), 0.9 * static_cast<double>(bound));
     const auto segments = segments_of(m);
     EXPECT_LT(segments.size(), 24U) << "it grew page by page";
@@ -76,8 +77,8 @@ TEST_P(full_region, holds_what_its_bound_promises_in_few_segments) {
     expect_all(m, 0, stored, 0);
 }
 
-// A new value needs a block before the old one's is free: one epoch later it is.
-TEST_P(full_region, with_a_little_room_takes_as_many_new_values_as_one_likes) {
+// A new value needs a block before the old one's is free, which is one epoch later.
+TEST_P(full_region, region_with_little_space_accepts_any_number_of_updates) {
     map m = open();
     const u64 stored = fill(m);
     constexpr u64 spare = 50;
@@ -89,7 +90,7 @@ TEST_P(full_region, with_a_little_room_takes_as_many_new_values_as_one_likes) {
     expect_all(m, spare, stored, 1);
 }
 
-TEST_P(full_region, takes_them_from_many_threads_too) {
+TEST_P(full_region, region_with_little_space_accepts_updates_of_many_threads) {
     map m = open();
     const u64 stored = fill(m);
     constexpr u64 writers = 3;
@@ -112,7 +113,7 @@ TEST_P(full_region, takes_them_from_many_threads_too) {
     expect_all(m, spare * writers, stored, 1);
 }
 
-TEST_P(full_region, can_be_emptied_and_filled_again) {
+TEST_P(full_region, emptied_region_can_be_filled_again) {
     map m = open();
     const u64 stored = fill(m);
     for (u64 i = 0; i < stored; ++i) {
@@ -125,7 +126,7 @@ TEST_P(full_region, can_be_emptied_and_filled_again) {
     expect_all(m, 0, again, 0);
 }
 
-TEST_P(full_region, takes_values_of_another_size_once_it_was_emptied) {
+TEST_P(full_region, emptied_region_accepts_values_of_another_size) {
     map m = open();
     const u64 stored = fill(m);
     for (u64 i = 0; i < stored; ++i) must(m.remove(key_of(i)));
@@ -139,7 +140,7 @@ TEST_P(full_region, takes_values_of_another_size_once_it_was_emptied) {
     EXPECT_GT(fill(m), stored - stored / 8) << "but for what layers stay, empty";
 }
 
-TEST_P(full_region, ends_an_epoch_for_want_of_room_once_and_again_when_something_was_freed) {
+TEST_P(full_region, lack_of_space_ends_one_epoch_until_something_is_freed) {
     map m = open();
     const u64 stored = fill(m);
     const auto expect_vain = [&](const char* when) {
@@ -170,8 +171,8 @@ TEST_P(full_region, ends_an_epoch_for_want_of_room_once_and_again_when_something
     EXPECT_EQ(m.current_epoch(), before + 1) << "the block is free in the next epoch";
 }
 
-// More threads than there are segments of the log: who finds no room in it changes nothing.
-TEST_P(full_region, refuses_what_the_log_has_no_room_for_and_loses_nothing) {
+// More threads than the log has segments: a write without log space has no effect.
+TEST_P(full_region, write_without_log_space_is_refused_without_effect) {
     map m = open();
     const u64 stored = fill(m);
     constexpr u64 writers = 40;
@@ -196,8 +197,8 @@ TEST_P(full_region, refuses_what_the_log_has_no_room_for_and_loses_nothing) {
     expect_all(m, 0, stored, 0);
 }
 
-/// A log of a page: there are few removals of leaves that it has room for in an epoch.
-TEST_P(full_region, removals_tell_what_they_removed_though_the_log_runs_full) {
+/// With a log of one page, an epoch has log space for few removals of leaves.
+TEST_P(full_region, removals_with_a_full_log_return_correct_results) {
     map m = open();
     splitmix64 r(1);
     std::vector<std::string> keys(8000);
@@ -205,7 +206,7 @@ TEST_P(full_region, removals_tell_what_they_removed_though_the_log_runs_full) {
         key = std::to_string(r());
         must(m.put(key, "v"));
     }
-    must(m.sync());  // what was made in an epoch needs no log in it
+    must(m.sync());  // nodes created in an epoch need no log in it
     const u64 before = map_inspection::machine_of(m).epochs().current_epoch();
     const auto once = [&](const std::string& key) {
         const auto done = must(m.remove(key));

@@ -1,5 +1,5 @@
-// The public map with small values in its leaves: all operations, values that cross the border,
-// an opening that does not ask for it, and damage.
+// The public map with inlined values: all operations, values that change between inlined and not,
+// open() without the option, and damage.
 #include <holdfast/map.hpp>
 
 #include "base/random.hpp"
@@ -37,11 +37,11 @@ class map_inlined : public test::on_tmpfs {
     }
 };
 
-TEST_F(map_inlined, does_all_that_a_map_does) {
+TEST_F(map_inlined, operations_match_a_map) {
     std::map<std::string, std::string> model;
     xoshiro256ss r{3};
     for (int round = 0; round < 4; ++round) {
-        map m = open(round == 0);  // a region says itself how it was made
+        map m = open(round == 0);  // the region records the option
         EXPECT_TRUE(map_inspection::machine_of(m).tree().is_inlined());
         for (int i = 0; i < 4000; ++i) {
             std::string key(r.below(10), 'a');
@@ -112,8 +112,8 @@ TEST_F(map_inlined, does_all_that_a_map_does) {
     }
 }
 
-/// Whether what is put takes memory, in a leaf that is there.
-TEST_F(map_inlined, values_of_up_to_eight_bytes_under_keys_of_up_to_eight_need_no_record) {
+/// Whether a put into an existing leaf allocates memory.
+TEST_F(map_inlined, small_values_of_short_keys_need_no_record) {
     for (const bool small : {true, false}) {
         std::filesystem::remove(file);
         map m = open(small);
@@ -133,7 +133,7 @@ TEST_F(map_inlined, values_of_up_to_eight_bytes_under_keys_of_up_to_eight_need_n
     }
 }
 
-TEST_F(map_inlined, a_bit_that_flips_in_a_value_is_corrupt_and_no_other_value) {
+TEST_F(map_inlined, flipped_bit_in_a_value_is_reported_as_corrupt) {
     map m = open();
     for (int i = 0; i < 8; ++i)
         must(m.put("key " + std::to_string(i), "value  " + std::to_string(i)));
@@ -159,7 +159,7 @@ TEST_F(map_inlined, a_bit_that_flips_in_a_value_is_corrupt_and_no_other_value) {
             ASSERT_EQ(get(m, key), "value  " + std::to_string(r));
         }
     }
-    // A put does not read what was there.
+    // A put does not read the old value.
     masstree_detail::store(n.value(0), 77);
     must(m.put("key 0", "whole"));
     EXPECT_EQ(get(m, "key 0"), "whole");

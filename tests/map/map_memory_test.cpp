@@ -1,5 +1,5 @@
-// A map on the medium `file` whose region is larger than the memory it may take for itself: pages
-// are given back beside all that goes on, and nothing is lost or altered by it.
+// A map on the medium `file` whose region exceeds its memory budget: pages are dropped during all
+// operations, without losing or changing data.
 #include <holdfast/map.hpp>
 
 #include "base/random.hpp"
@@ -22,7 +22,7 @@ using test::must;
 
 constexpr u64 mib = u64{1} << 20;
 
-/// Of this process: memory that no file backs.
+/// Memory of this process that no file backs.
 u64 anonymous_bytes() {
     std::ifstream status("/proc/self/status");
     for (std::string line; std::getline(status, line);) {
@@ -47,7 +47,7 @@ class map_memory : public test::on_tmpfs {
     }
 };
 
-/// Each thread owns some keys and knows what they must hold; large values are among them.
+/// Each thread has its own keys, including some large values, and knows their expected contents.
 void work(map& m, unsigned thread, unsigned rounds) {
     constexpr unsigned keys = 3000;
     xoshiro256ss r(thread + 1);
@@ -81,7 +81,7 @@ void work(map& m, unsigned thread, unsigned rounds) {
     }
 }
 
-TEST_F(map_memory, pages_are_given_back_under_readers_and_writers) {
+TEST_F(map_memory, pages_are_dropped_under_readers_and_writers) {
     map m = open(mib);
     std::vector<std::thread> threads;
     for (unsigned t = 0; t < 3; ++t) threads.emplace_back([&m, t] { work(m, t, 4000); });
@@ -90,10 +90,10 @@ TEST_F(map_memory, pages_are_given_back_under_readers_and_writers) {
     must(m.close());
 }
 
-TEST_F(map_memory, a_large_value_that_is_being_written_is_not_given_back) {
+TEST_F(map_memory, large_value_being_written_is_not_dropped) {
     map m = open(mib, 256 * mib);
     std::atomic<bool> is_done{false};
-    std::thread others([&] {  // so that pages are given back all the time
+    std::thread others([&] {  // keeps pages being dropped
         for (unsigned n = 0; !is_done.load(); ++n) must(m.put(key(n % 5000), value(n, 0)));
     });
     std::string got;
@@ -107,7 +107,7 @@ TEST_F(map_memory, a_large_value_that_is_being_written_is_not_given_back) {
     others.join();
 }
 
-TEST_F(map_memory, what_was_given_back_survives_a_crash) {
+TEST_F(map_memory, dropped_pages_survive_a_crash) {
     constexpr unsigned keys = 20'000;
     for (unsigned round = 0; round < 3; ++round) {
         const int ended = test::in_child([&] {
@@ -128,11 +128,12 @@ TEST_F(map_memory, what_was_given_back_survives_a_crash) {
     }
 }
 
-// By default a small one; $HF_TEST_MEMORY_REGION mebibytes of data otherwise, with a quarter of
-// that as memory, of which half may be private pages.
-TEST_F(map_memory, a_region_larger_than_its_memory_is_filled_and_changed) {
+// A small region by default; with $HF_TEST_MEMORY_REGION, that many mebibytes of data. The memory
+// budget is a quarter of the data, of which half may be private pages.
+TEST_F(map_memory, region_larger_than_its_memory_is_filled_and_changed) {
     const char* const asked = std::getenv("HF_TEST_MEMORY_REGION");
-    const u64 by_default = test::is_sanitized ? 32 : 192;  // which is slow, and measures less
+    // sanitized builds are slow, and need measure less
+    const u64 by_default = test::is_sanitized ? 32 : 192;
     const u64 data = (asked != nullptr ? std::strtoull(asked, nullptr, 10) : by_default) * mib;
     const u64 memory = data / 4;
     constexpr u64 size = 4000;

@@ -1,5 +1,5 @@
-// Random operations come to what they come to on a std::map: their outcomes, what their conditions
-// are shown, what scans deliver, and what is there afterwards.
+// Compares random operations with a std::map: results, the values passed to conditions, scans, and
+// the final contents.
 #include <holdfast/map.hpp>
 
 #include "alloc/size_class.hpp"
@@ -23,13 +23,13 @@ namespace {
 using test::must;
 using records = std::vector<std::pair<std::string, std::string>>;
 
-/// Of maps with small values in their leaves (true), and of others.
+/// The parameter: whether small values are inlined.
 class map_model : public test::on_tmpfs, public ::testing::WithParamInterface<bool> {
    protected:
     static map_options options() {
         map_options o;
         o.region.initial_size = u64{64} << 20;
-        o.epoch = std::chrono::microseconds(0);  // an epoch ends when one is told
+        o.epoch = std::chrono::microseconds(0);  // an epoch ends only when the test ends it
         o.small_values_in_leaves = GetParam();
         return o;
     }
@@ -84,7 +84,7 @@ class map_model : public test::on_tmpfs, public ::testing::WithParamInterface<bo
     }
 };
 
-TEST_P(map_model, every_operation_tells_what_it_did) {
+TEST_P(map_model, results_match_a_map) {
     constexpr u64 seed = 3;
     SCOPED_TRACE("seed " + std::to_string(seed));
     xoshiro256ss random(seed);
@@ -149,7 +149,7 @@ TEST_P(map_model, every_operation_tells_what_it_did) {
     EXPECT_TRUE(found("") == records(model.begin(), model.end()));
 }
 
-TEST_P(map_model, values_on_both_sides_of_the_largest_block_are_kept) {
+TEST_P(map_model, values_around_the_largest_block_size_are_stored) {
     const auto payload = [](std::size_t size) { return size + 16; };
     must(m.sync());
     for (std::size_t size = largest_block - 60; size <= largest_block + 4; size += 4) {
@@ -164,7 +164,7 @@ TEST_P(map_model, values_on_both_sides_of_the_largest_block_are_kept) {
     }
 }
 
-TEST_P(map_model, a_value_that_is_too_large_to_be_modified_in_place_changes_nothing) {
+TEST_P(map_model, modify_with_a_too_large_value_changes_nothing) {
     put("k", "v");
     must(m.sync());
     std::size_t largest = 0;
@@ -198,7 +198,7 @@ TEST_P(map_model, a_value_that_is_too_large_to_be_modified_in_place_changes_noth
     EXPECT_EQ(m.stats().allocated_bytes, used);
 }
 
-TEST_P(map_model, every_operation_takes_the_longest_key_and_refuses_a_longer_one) {
+TEST_P(map_model, longest_key_is_accepted_and_a_longer_one_refused) {
     const auto all = [&](const std::string& key) {
         const auto yes = [](auto) { return true; };
         const auto see = [](auto, auto) { return true; };
@@ -223,8 +223,8 @@ TEST_P(map_model, every_operation_takes_the_longest_key_and_refuses_a_longer_one
     }
 }
 
-// A scan takes 10 records, then 40, 160, and 256 at a time; large ones each by itself.
-TEST_P(map_model, scans_of_every_length_deliver_everything_once) {
+// A scan reads 10 records, then 40, 160, and 256 at a time; large ones one by one.
+TEST_P(map_model, scans_of_every_length_visit_each_record_once) {
     const auto key = [](unsigned i) { return std::to_string(10'000 + i); };
     unsigned made = 0;
     for (const unsigned count :
@@ -246,9 +246,9 @@ TEST_P(map_model, scans_of_every_length_deliver_everything_once) {
     }
 }
 
-// Copies of a word, of two, and of a byte more or less are made in ways of their own; those of a
-// batch fill its first bytes, or all but a few.
-TEST_P(map_model, scans_deliver_what_is_about_as_long_as_a_word) {
+// The code has special cases for keys and values of one and two words; a batch may use a part of
+// its inline buffer, or all but a few bytes.
+TEST_P(map_model, scans_deliver_keys_and_values_around_the_word_size) {
     const auto expect_all = [&] {
         EXPECT_TRUE(found("") == records(model.begin(), model.end()));
         EXPECT_TRUE(found_backward(std::nullopt) == records(model.rbegin(), model.rend()));
@@ -278,8 +278,9 @@ TEST_P(map_model, scans_deliver_what_is_about_as_long_as_a_word) {
     }
 }
 
-// What it has taken is delivered though it is removed meanwhile; the rest is not there any more.
-TEST_P(map_model, a_scan_takes_no_more_at_a_time_than_it_should) {
+// Records that a batch has copied are delivered even if they are removed meanwhile; later ones are
+// not.
+TEST_P(map_model, scan_batches_are_bounded) {
     const auto delivered = [&](std::size_t size, bool forward, std::size_t when) {
         for (unsigned i = 0; i < 600; ++i) {
             must(m.put(std::to_string(10'000 + i), std::string(size, 'v')));
@@ -303,7 +304,7 @@ TEST_P(map_model, a_scan_takes_no_more_at_a_time_than_it_should) {
         EXPECT_EQ(delivered(1, forward, 31), 70U);
         EXPECT_EQ(delivered(1, forward, 151), 310U);
         EXPECT_EQ(delivered(1, forward, 311), 566U);
-        // With its key each has 16 KiB, sixteen of which are enough.
+        // With its key each record has 16 KiB; sixteen of them fill a batch.
         EXPECT_EQ(delivered((16 << 10) - 5, forward, 11), 10U + 16);
         EXPECT_EQ(delivered((16 << 10) - 6, forward, 11), 10U + 17);
         EXPECT_EQ(delivered(70'000, forward, 1), 1U);
@@ -314,7 +315,7 @@ class many_gets : public map_model {
    protected:
     using found_values = std::vector<std::pair<std::size_t, std::string>>;
 
-    /// As the model has it; `meanwhile` is called at each value.
+    /// Compares with the model; `meanwhile` is called at each value.
     template <class F>
     void expect_gets(const std::vector<std::string>& keys, F meanwhile) {
         found_values expected;
@@ -338,7 +339,7 @@ class many_gets : public map_model {
     }
 };
 
-TEST_P(many_gets, find_what_gets_would_find_in_the_order_of_the_keys) {
+TEST_P(many_gets, get_many_matches_single_gets_in_order) {
     constexpr u64 seed = 5;
     SCOPED_TRACE("seed " + std::to_string(seed));
     xoshiro256ss random(seed);
@@ -370,8 +371,8 @@ TEST_P(many_gets, find_what_gets_would_find_in_the_order_of_the_keys) {
     expect_gets(keys);
 }
 
-// Large values end a batch wherever they stand; what follows is looked for again.
-TEST_P(many_gets, deliver_large_values_among_small_ones) {
+// A large value ends a batch at any position; the following keys are looked up again.
+TEST_P(many_gets, get_many_delivers_large_values_among_small_ones) {
     for (const unsigned large : {0U, 1U, 14U, 15U, 16U, 17U, 31U, 32U}) {
         std::vector<std::string> keys;
         for (unsigned i = 0; i < 40; ++i) {
@@ -384,7 +385,7 @@ TEST_P(many_gets, deliver_large_values_among_small_ones) {
     }
 }
 
-TEST_P(many_gets, may_be_asked_from_within) {
+TEST_P(many_gets, get_many_may_be_called_by_its_visitor) {
     std::vector<std::string> keys;
     for (unsigned i = 0; i < 100; ++i) {
         keys.push_back(std::to_string(i));
@@ -403,7 +404,7 @@ TEST_P(many_gets, may_be_asked_from_within) {
     EXPECT_EQ(calls, 100);
 }
 
-TEST_P(many_gets, refuse_a_key_that_is_too_long_before_anything_is_delivered) {
+TEST_P(many_gets, get_many_refuses_a_too_long_key_before_any_delivery) {
     put("a", "1");
     const std::string longest(max_key_size, 'k');
     const std::string longer(max_key_size + 1, 'k');
@@ -416,7 +417,7 @@ TEST_P(many_gets, refuse_a_key_that_is_too_long_before_anything_is_delivered) {
     EXPECT_EQ(must(m.get_many(std::span(keys).first(2), [](auto, auto) {})), 1U);
 }
 
-TEST_P(map_model, what_was_removed_or_refused_gives_its_space_back) {
+TEST_P(map_model, removed_and_refused_values_free_their_space) {
     put("kept", "x");
     must(m.sync());
     must(m.sync());

@@ -1,4 +1,4 @@
-// What a map is opened from and what not, what an opening tells of itself, and its ends.
+// Opening a map: from which regions, what statistics it reports, and how it is closed.
 #include <holdfast/map.hpp>
 #include <holdfast/snapshot.hpp>
 
@@ -39,7 +39,7 @@ class map_opening : public test::on_tmpfs {
         must(m.put("k", "v"));
         must(m.close());
     }
-    /// Changes the entry of the region's directory that names the map.
+    /// Changes the map's entry in the region's root directory.
     template <class Change>
     void change_root(Change change) {
         std::ifstream in(file, std::ios::binary);
@@ -67,7 +67,7 @@ class map_opening : public test::on_tmpfs {
     }
 };
 
-TEST_F(map_opening, a_root_of_another_type_or_version_is_incompatible) {
+TEST_F(map_opening, root_of_another_type_or_version_is_incompatible) {
     make();
     change_root([](layout::root& r) { ++r.type; });
     const auto before = test::fingerprint_of(file);
@@ -83,7 +83,7 @@ TEST_F(map_opening, a_root_of_another_type_or_version_is_incompatible) {
     EXPECT_EQ(refusal(), std::nullopt);
 }
 
-TEST_F(map_opening, a_root_that_no_node_can_have_is_damage) {
+TEST_F(map_opening, root_with_an_impossible_offset_is_corrupt) {
     make();
     const u64 size = fs::file_size(file);
     const u64 last = size - masstree_detail::node_payload;
@@ -109,7 +109,7 @@ TEST_F(map_opening, a_root_that_no_node_can_have_is_damage) {
     EXPECT_TRUE(must(m.get("k", got)));
 }
 
-TEST_F(map_opening, a_root_that_is_missing_in_a_used_region_is_damage_and_not_made_anew) {
+TEST_F(map_opening, missing_root_in_a_used_region_is_corrupt_and_not_recreated) {
     make();
     change_root([](layout::root& r) { r.value = 0; });
     const auto before = test::fingerprint_of(file);
@@ -118,7 +118,7 @@ TEST_F(map_opening, a_root_that_is_missing_in_a_used_region_is_damage_and_not_ma
     EXPECT_EQ(test::fingerprint_of(file), before);
 }
 
-TEST_F(map_opening, a_region_without_a_map_gets_one_but_by_an_inspection) {
+TEST_F(map_opening, opening_creates_a_missing_map_and_inspection_does_not) {
     {
         region_options o = options().region;
         o.kind = discipline::incll;
@@ -133,7 +133,7 @@ TEST_F(map_opening, a_region_without_a_map_gets_one_but_by_an_inspection) {
 
 using machine = engine<incll_discipline>;
 
-/// If there is one that should not be: of a thousand records it takes some milliseconds.
+/// Long enough for an unexpected pass: with a thousand records it takes some milliseconds.
 void let_a_pass_end() { std::this_thread::sleep_for(std::chrono::milliseconds(60)); }
 
 engine_options by_hand() {
@@ -144,7 +144,7 @@ engine_options by_hand() {
     return o;
 }
 
-TEST_F(map_opening, failed_epochs_are_kept_until_a_pass_has_visited_everything) {
+TEST_F(map_opening, failed_epochs_are_kept_until_a_complete_pass) {
     const int ended = test::in_child([&]() -> int {
         map m = open();
         for (unsigned i = 0; i < 1000; ++i) must(m.put(std::to_string(i), "v"));
@@ -192,7 +192,7 @@ TEST_F(map_opening, failed_epochs_are_kept_until_a_pass_has_visited_everything) 
     EXPECT_EQ(e->epochs().current_epoch(), epoch) << "there was nothing to do for a pass";
 }
 
-TEST_F(map_opening, a_pass_that_is_stopped_anywhere_forgets_no_failed_epoch) {
+TEST_F(map_opening, interrupted_pass_keeps_all_failed_epochs) {
     const int ended = test::in_child([&]() -> int {
         map m = open();
         for (unsigned i = 0; i < 1000; ++i) must(m.put(std::to_string(i), "v"));
@@ -213,8 +213,8 @@ TEST_F(map_opening, a_pass_that_is_stopped_anywhere_forgets_no_failed_epoch) {
     EXPECT_EQ(e->checkpoint().failed().count(), 0U);
 }
 
-// No session could begin with more of them than can be remembered.
-TEST_F(map_opening, a_nearly_full_set_of_failed_epochs_is_swept_first_but_by_inspections) {
+// The set could not hold the failed epochs of another session.
+TEST_F(map_opening, nearly_full_set_of_failed_epochs_is_cleared_before_opening) {
     constexpr u32 many = max_failed_ranges / 2;
     {
         engine_options o = by_hand();
@@ -238,15 +238,15 @@ TEST_F(map_opening, a_nearly_full_set_of_failed_epochs_is_swept_first_but_by_ins
     EXPECT_EQ(e->checkpoint().failed().count(), 0U);
 }
 
-TEST_F(map_opening, hints_are_kept_if_they_may_have_memory) {
+TEST_F(map_opening, hints_exist_if_memory_is_allowed) {
     engine_options o = by_hand();
     EXPECT_EQ(must(machine::open_volatile(u64{16} << 20, o))->tree().hint_bytes(), 0U);
     o.hint_memory = u64{1} << 20;
     EXPECT_EQ(must(machine::open_volatile(u64{16} << 20, o))->tree().hint_bytes(), u64{1} << 20);
 }
 
-// The hints of 16 MiB take a sixteenth of them.
-TEST_F(map_opening, hints_take_an_eighth_of_the_memory_at_most_or_what_is_said) {
+// The hints for 16 MiB take a sixteenth of that.
+TEST_F(map_opening, hints_use_an_eighth_of_the_memory_or_the_given_size) {
     const auto with = [this](std::optional<u64> said, u64 memory, open_mode mode) {
         map_options o = options();
         o.hint_memory = said;
@@ -263,7 +263,7 @@ TEST_F(map_opening, hints_take_an_eighth_of_the_memory_at_most_or_what_is_said) 
     EXPECT_EQ(with(8192, 0, open_mode::inspect), 8192U);
 }
 
-TEST_F(map_opening, a_pass_is_due_when_compact_epochs_would_become_ambiguous) {
+TEST_F(map_opening, pass_is_due_before_compact_epochs_become_ambiguous) {
     engine_options o = by_hand();
     o.file.first_epoch = (u64{1} << 33) - 4;
     const auto e = must(machine::open(file, o));
@@ -277,7 +277,7 @@ TEST_F(map_opening, a_pass_is_due_when_compact_epochs_would_become_ambiguous) {
     EXPECT_FALSE(e->pass_due());
 }
 
-TEST_F(map_opening, trees_in_anonymous_memory_need_no_region) {
+TEST_F(map_opening, tree_in_anonymous_memory_needs_no_region) {
     const auto check = [](auto& e) {
         operation op(e.checkpoint());
         EXPECT_EQ(e.tree().find(op, "k"), 0U);
@@ -289,7 +289,7 @@ TEST_F(map_opening, trees_in_anonymous_memory_need_no_region) {
     EXPECT_FALSE(elsewhere->file().find_root("map")) << "its nodes are not in the region";
 }
 
-TEST_F(map_opening, a_snapshot_is_no_map) {
+TEST_F(map_opening, snapshot_is_refused) {
     {
         snapshot_options o;
         o.bytes = u64{16} << 20;
@@ -304,8 +304,8 @@ TEST_F(map_opening, a_snapshot_is_no_map) {
     EXPECT_NE(m.error().why.find("snapshot"), std::string::npos);
 }
 
-/// Whatever is asked for and whatever is there: it is opened as what it is, or refused as it was.
-TEST_F(map_opening, is_of_the_discipline_and_index_that_were_asked_for_or_are_there) {
+/// For each combination of requested and existing kind: opened as what it is, or refused.
+TEST_F(map_opening, opens_the_requested_or_existing_discipline_and_index) {
     enum class there { nothing, tree, art };
     const auto expected = [](there is, const std::optional<discipline>& kind,
                              const std::string& index) -> std::variant<errc, std::string> {
@@ -361,8 +361,8 @@ TEST_F(map_opening, is_of_the_discipline_and_index_that_were_asked_for_or_are_th
     }
 }
 
-// Whichever side of the map has the epochs is told how long they are to be.
-TEST_F(map_opening, epochs_that_are_too_short_or_too_long_are_refused) {
+// Both implementations of the map must check the epoch's length.
+TEST_F(map_opening, too_short_and_too_long_epochs_are_refused) {
     for (const std::string index : {"", "art"}) {
         for (const auto epoch : {shortest_epoch - std::chrono::microseconds(1), shortest_epoch,
                                  longest_epoch, longest_epoch + std::chrono::microseconds(1)}) {
@@ -381,7 +381,7 @@ TEST_F(map_opening, epochs_that_are_too_short_or_too_long_are_refused) {
     }
 }
 
-TEST_F(map_opening, a_region_has_room_for_the_heap_however_little_is_asked_for) {
+TEST_F(map_opening, region_always_has_room_for_the_heap) {
     for (const u64 asked : {u64{0}, u64{1}, u64{16} << 20, u64{17} << 20}) {
         fs::remove(file);
         map_options o;
@@ -393,7 +393,7 @@ TEST_F(map_opening, a_region_has_room_for_the_heap_however_little_is_asked_for) 
     }
 }
 
-TEST_F(map_opening, statistics_tell_of_the_opening_and_of_what_was_done) {
+TEST_F(map_opening, statistics_cover_the_opening_and_the_operations) {
     u64 generation = 0;
     {
         map m = open();
@@ -455,11 +455,11 @@ TEST_F(map_opening, statistics_tell_of_the_opening_and_of_what_was_done) {
     map m = open();
     EXPECT_TRUE(m.stats().recovered);
     EXPECT_EQ(m.generation(), generation + 2);
-    while (m.stats().failed_epochs != 0) must(m.sync());  // the pass in the background
+    while (m.stats().failed_epochs != 0) must(m.sync());  // the background pass
 }
 
-// Of two figures of a kind, and of one unit for another: nothing runs beside the test.
-TEST_F(map_opening, statistics_are_each_that_of_the_part_which_counts_it) {
+// Distinguishes figures of similar meaning or of different units; nothing else is running.
+TEST_F(map_opening, each_statistic_comes_from_its_own_counter) {
     map_options o = options();
     o.epoch = std::chrono::microseconds(0);
     o.region.flush = flush_policy::always;
@@ -487,7 +487,7 @@ TEST_F(map_opening, statistics_are_each_that_of_the_part_which_counts_it) {
     EXPECT_EQ(s.records, 600U);
 }
 
-TEST_F(map_opening, one_that_is_moved_away_from_is_closed_by_its_heir) {
+TEST_F(map_opening, moved_map_is_closed_by_its_new_owner) {
     const fs::path other = dir / "other.hf";
     map a = open();
     must(a.put("k", "a"));
@@ -497,7 +497,7 @@ TEST_F(map_opening, one_that_is_moved_away_from_is_closed_by_its_heir) {
     std::string got;
     EXPECT_TRUE(must(a.get("k", got)));
     EXPECT_EQ(got, "b");
-    map first = open();  // it is not in use any more
+    map first = open();  // it is no longer in use
     EXPECT_FALSE(first.stats().recovered) << "it was closed in order";
     EXPECT_TRUE(must(first.get("k", got)));
     EXPECT_EQ(got, "a");
@@ -507,11 +507,11 @@ TEST_F(map_opening, one_that_is_moved_away_from_is_closed_by_its_heir) {
     EXPECT_EQ(got, "b");
 }
 
-TEST_F(map_opening, one_that_was_closed_leaves_its_file_and_refuses) {
+TEST_F(map_opening, closed_map_releases_its_file_and_refuses_calls) {
     map m = open();
     must(m.put("k", "v"));
     must(m.close());
-    map other = open();  // though the first is there still
+    map other = open();  // although the first object still exists
     std::string got;
     EXPECT_EQ(m.get("k", got).error().code, errc::usage);
     const std::string_view key = "k";
@@ -535,7 +535,7 @@ TEST_F(map_opening, one_that_was_closed_leaves_its_file_and_refuses) {
     EXPECT_TRUE(must(other.get("k", got)));
 }
 
-TEST_F(map_opening, errors_tell_the_sizes_that_they_are_about) {
+TEST_F(map_opening, size_errors_contain_the_sizes) {
     map m = open();
     const auto key = m.put(std::string(max_key_size + 1, 'k'), "v").error();
     EXPECT_EQ(key.why, "4097 bytes where 4096 are the most");
@@ -543,7 +543,7 @@ TEST_F(map_opening, errors_tell_the_sizes_that_they_are_about) {
     EXPECT_EQ(value.why, "67108865 bytes where 67108864 are the most");
 }
 
-TEST_F(map_opening, reads_verify_what_they_find_unless_they_are_told_not_to) {
+TEST_F(map_opening, reads_verify_checksums_unless_disabled) {
     const std::string value = "a value that is found in the file";
     const std::string damaged = "A value that is found in the file";
     {
@@ -581,7 +581,7 @@ TEST_F(map_opening, reads_verify_what_they_find_unless_they_are_told_not_to) {
     }
 }
 
-TEST_F(map_opening, a_damaged_record_can_be_overwritten_and_removed_by_those_who_do_not_ask) {
+TEST_F(map_opening, damaged_record_can_be_replaced_and_removed_unconditionally) {
     const std::string large(100'000, 'l');
     for (const std::string& value : {std::string("a value that is damaged"), large}) {
         for (const std::string key : {"k", "a key that goes on", "l"}) {

@@ -1,5 +1,5 @@
-// A large value is copied outside of any operation. Whoever reads it keeps its extent from being
-// used again until she has it all, and no epoch waits for her.
+// A large value is copied outside of any operation. A reader pins its extent until the copy is
+// complete, and no epoch waits for it.
 #include <holdfast/map.hpp>
 
 #include "base/bits.hpp"
@@ -27,8 +27,8 @@ namespace {
 
 using test::must;
 
-/// Pages that nobody may touch until the reader has come. She waits at their first byte until
-/// she is let go; others may read meanwhile, and of who writes it is noted that he was there.
+/// Pages that are inaccessible until the reader has arrived. The reader waits at their first byte
+/// until it is released; other threads may read meanwhile, and a write to the pages is recorded.
 struct barred_pages {
     std::atomic<char*> first{nullptr};
     std::atomic<u64> bytes{0};
@@ -49,7 +49,7 @@ void at_the_bar(int, siginfo_t* what, void*) {
     const u64 at = reinterpret_cast<u64>(what->si_addr);
     const u64 first = reinterpret_cast<u64>(barred.first.load());
     if (at < first || at >= first + barred.bytes.load()) {
-        ::signal(SIGSEGV, SIG_DFL);  // a crash like any other: it comes again
+        ::signal(SIGSEGV, SIG_DFL);  // an unrelated fault: let it crash
         return;
     }
     if (!is_reader) {
@@ -73,7 +73,7 @@ class map_pins : public test::on_tmpfs {
     }
     void TearDown() override { ::sigaction(SIGSEGV, &before_, nullptr); }
 
-    /// All of a value but its ends.
+    /// Protects all whole pages within a value.
     static void bar(std::string_view value) {
         const u64 first = align_up(reinterpret_cast<u64>(value.data()), layout::page_size);
         const u64 end = reinterpret_cast<u64>(value.data() + value.size());
@@ -86,7 +86,7 @@ class map_pins : public test::on_tmpfs {
     struct sigaction before_{};
 };
 
-TEST_F(map_pins, keep_a_large_value_that_is_removed_while_it_is_read) {
+TEST_F(map_pins, large_value_removed_during_a_read_is_not_reused) {
     const std::string large(size, 'l');
     using way = std::function<std::string(const map&)>;
     const auto to = [](std::string& out) {
@@ -138,9 +138,9 @@ TEST_F(map_pins, keep_a_large_value_that_is_removed_while_it_is_read) {
             read = ways[i](m);
         });
         while (!barred.reader_waits) std::this_thread::yield();
-        barred.let_read();  // a removal looks whether all is well
+        barred.let_read();  // a removal reads the record
         must(m.remove("large"));
-        for (char c = 'a'; c < 'd'; ++c) {  // the first may come too early to use its place
+        for (char c = 'a'; c < 'd'; ++c) {  // the first may be too early to reuse the extent
             must(m.sync());
             must(m.put(std::string(1, c), std::string(size, c)));
         }

@@ -1,5 +1,5 @@
-// The number of records: right whatever was done, across crashes, and in regions from before it was
-// kept.
+// The number of records: correct after all operations, across crashes, and in regions created
+// before it was stored.
 #include <holdfast/map.hpp>
 
 #include "copied.hpp"
@@ -24,20 +24,20 @@ namespace {
 using test::must;
 using machine = engine<incll_discipline>;
 
-/// Of maps with small values in their leaves (true), and of others.
+/// The parameter: whether small values are inlined.
 class map_records : public test::on_tmpfs, public ::testing::WithParamInterface<bool> {
    protected:
     [[nodiscard]] map open(open_mode mode = open_mode::open_or_create) const {
         map_options o;
         o.region.initial_size = u64{16} << 20;
         o.region.mode = mode;
-        o.epoch = std::chrono::seconds(10);  // ends when the test says so
+        o.epoch = std::chrono::seconds(10);  // an epoch ends only when the test ends it
         o.small_values_in_leaves = GetParam();
         return must(map::open(file, o));
     }
     static std::optional<u64> count(const map& m) { return m.stats().records; }
 
-    /// Makes the region one of a program that did not count.
+    /// Changes the region to one of a program that did not count.
     void forget_the_count(u32 version) const {
         {
             const auto e = must(machine::open(file, by_hand()));
@@ -63,7 +63,7 @@ class map_records : public test::on_tmpfs, public ::testing::WithParamInterface<
     }
 };
 
-TEST_P(map_records, are_counted_whatever_is_done_to_them) {
+TEST_P(map_records, count_is_correct_after_all_operations) {
     map m = open();
     EXPECT_EQ(count(m), 0U);
     must(m.put("", "a record like any other"));
@@ -102,7 +102,7 @@ TEST_P(map_records, are_counted_whatever_is_done_to_them) {
     test::expect_sound(file);
 }
 
-TEST_P(map_records, roll_back_with_the_epoch) {
+TEST_P(map_records, count_is_rolled_back_with_the_epoch) {
     const int ended = test::in_child([&]() -> int {
         map m = open();
         for (unsigned i = 0; i < 100; ++i) must(m.put(std::to_string(i), "v"));
@@ -123,12 +123,12 @@ TEST_P(map_records, roll_back_with_the_epoch) {
     EXPECT_EQ(count(m), 101U);
 }
 
-TEST_P(map_records, of_many_threads_are_counted_together) {
+TEST_P(map_records, count_is_correct_with_many_threads) {
     map m = open();
     const auto work = [&m](unsigned first) {
         for (unsigned i = first; i < 8000; i += 2) {
             must(m.put(std::to_string(i), "v"));
-            must(m.remove(std::to_string(i / 2)));  // often another's
+            must(m.remove(std::to_string(i / 2)));  // often a key of another thread
             if (i % 1000 < 2) must(m.sync());
         }
     };
@@ -142,7 +142,7 @@ TEST_P(map_records, of_many_threads_are_counted_together) {
     test::expect_sound(file);
 }
 
-TEST_P(map_records, are_counted_once_where_an_older_program_did_not) {
+TEST_P(map_records, first_opening_counts_the_records_of_an_older_program) {
     for (const u32 version : {1, 2}) {
         {
             map m = open();
@@ -163,7 +163,7 @@ TEST_P(map_records, are_counted_once_where_an_older_program_did_not) {
     }
 }
 
-TEST_P(map_records, that_a_crash_kept_from_being_counted_are_counted_at_the_next_opening) {
+TEST_P(map_records, interrupted_count_is_repeated_at_the_next_opening) {
     {
         map m = open();
         for (unsigned i = 0; i < 700; ++i) must(m.put(std::to_string(i), "v"));
@@ -177,7 +177,7 @@ TEST_P(map_records, that_a_crash_kept_from_being_counted_are_counted_at_the_next
             must(e->tree().update(
                 op, "0", [](const auto*) { return decision{decision::action::erase, 0}; }));
         }
-        e->memory().pages().root().counts_objects = 0;  // it was not yet durable
+        e->memory().pages().root().counts_objects = 0;  // as if it had not become durable
         ::_exit(0);
     });
     ASSERT_EQ(ended, 0);
@@ -185,7 +185,7 @@ TEST_P(map_records, that_a_crash_kept_from_being_counted_are_counted_at_the_next
     EXPECT_EQ(count(m), 700U);
 }
 
-TEST_P(map_records, that_are_miscounted_are_found_by_a_check) {
+TEST_P(map_records, wrong_count_is_reported_by_an_audit) {
     {
         map m = open();
         must(m.put("k", "v"));

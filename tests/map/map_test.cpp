@@ -1,4 +1,4 @@
-// The public map: what include/holdfast/map.hpp promises.
+// The public map: the guarantees of include/holdfast/map.hpp.
 #include <holdfast/map.hpp>
 
 #include "base/random.hpp"
@@ -26,7 +26,7 @@ class map_test : public test::on_tmpfs {
         o.region.initial_size = u64{16} << 20;
         return must(map::open(file, o));
     }
-    /// A map that is left as a crash would leave it: its process is killed.
+    /// Leaves a map as after a crash: its process is killed.
     template <class F>
     void in_a_process_that_is_killed(F work) {
         const int ended = test::in_child([&] {
@@ -45,7 +45,7 @@ class map_test : public test::on_tmpfs {
     }
 };
 
-TEST_F(map_test, keeps_values_of_every_size_over_clean_closes) {
+TEST_F(map_test, values_of_every_size_survive_clean_closes) {
     const std::size_t sizes[] = {0,      1,      8,      15,     100,       4000,
                                  65'000, 65'500, 65'536, 70'000, 1'000'000, 9'000'000};
     {
@@ -59,7 +59,7 @@ TEST_F(map_test, keeps_values_of_every_size_over_clean_closes) {
         ASSERT_TRUE(must(m.get("key " + std::to_string(s), got)));
         ASSERT_EQ(got, bytes(s, s));
     }
-    // Replaced and removed large values give their space back.
+    // The space of replaced and removed large values is reused.
     const auto size = m.stats().region_bytes;
     const std::string big = bytes(3'000'000, 1);
     for (int i = 0; i < 200; ++i) {
@@ -69,8 +69,8 @@ TEST_F(map_test, keeps_values_of_every_size_over_clean_closes) {
     EXPECT_LE(m.stats().region_bytes, size + (u64{128} << 20));
 }
 
-/// Only for want of room an epoch is ended, and the write tried once more.
-TEST_F(map_test, what_is_refused_for_its_size_ends_no_epoch) {
+/// Only a lack of space ends an epoch and retries the write.
+TEST_F(map_test, write_refused_for_its_size_ends_no_epoch) {
     map_options o;
     o.region.initial_size = u64{16} << 20;
     o.epoch = std::chrono::microseconds(0);
@@ -87,7 +87,7 @@ TEST_F(map_test, what_is_refused_for_its_size_ends_no_epoch) {
     EXPECT_EQ(m.current_epoch(), before);
 }
 
-TEST_F(map_test, holds_a_value_of_64_mib_and_refuses_a_larger_one) {
+TEST_F(map_test, value_of_64_mib_is_accepted_and_a_larger_one_refused) {
     map m = open();
     const std::string largest = bytes(max_value_size, 3);
     must(m.put("k", largest));
@@ -137,7 +137,7 @@ TEST_F(map_test, scans_deliver_small_and_large_values_in_order_both_ways) {
     EXPECT_EQ(must(m.scan("", [](auto, auto) { return true; })), 0U);
 }
 
-TEST_F(map_test, conditions_and_changes_see_the_old_value) {
+TEST_F(map_test, conditions_and_changes_receive_the_old_value) {
     map m = open();
     const auto absent = [](std::optional<std::string_view> old) { return !old.has_value(); };
     EXPECT_TRUE(must(m.put_if("k", "1", absent)).changed);
@@ -155,7 +155,7 @@ TEST_F(map_test, conditions_and_changes_see_the_old_value) {
     EXPECT_EQ(got, "1+");
 }
 
-TEST_F(map_test, a_throwing_callback_changes_nothing_and_blocks_nobody) {
+TEST_F(map_test, throwing_callback_changes_nothing_and_releases_locks) {
     map m = open();
     must(m.put("k", "v"));
     const auto used = m.stats().allocated_bytes;
@@ -174,8 +174,8 @@ TEST_F(map_test, a_throwing_callback_changes_nothing_and_blocks_nobody) {
     EXPECT_EQ(m.stats().allocated_bytes, used);
 }
 
-// The extent that it was filled into is free again: else a region of 16 MiB would be full.
-TEST_F(map_test, a_large_value_that_is_refused_takes_no_room_however_often) {
+// The extent of the refused value is freed, otherwise a region of 16 MiB would become full.
+TEST_F(map_test, refused_large_values_take_no_space) {
     map_options o;
     o.region.initial_size = o.region.max_size = u64{16} << 20;
     map m = must(map::open(file, o));
@@ -194,7 +194,7 @@ TEST_F(map_test, a_large_value_that_is_refused_takes_no_room_however_often) {
     EXPECT_TRUE(got == large);
 }
 
-TEST_F(map_test, what_was_waited_for_survives_a_kill_and_the_rest_goes_as_a_whole) {
+TEST_F(map_test, kill_keeps_synced_epochs_and_drops_the_rest_as_a_whole) {
     in_a_process_that_is_killed([](map& m) {
         for (int i = 0; i < 2000; ++i) {
             must(m.put("durable " + std::to_string(i), bytes(50, static_cast<u64>(i))));
@@ -245,7 +245,7 @@ TEST_F(map_test, inspection_reads_a_crashed_region_and_changes_nothing) {
     EXPECT_EQ(test::fingerprint_of(file), before);
 }
 
-TEST_F(map_test, a_full_region_refuses_writes_and_keeps_serving) {
+TEST_F(map_test, full_region_refuses_writes_and_keeps_serving_reads) {
     map_options o;
     o.region.initial_size = u64{16} << 20;
     o.region.max_size = u64{24} << 20;
@@ -270,8 +270,8 @@ TEST_F(map_test, a_full_region_refuses_writes_and_keeps_serving) {
     for (std::size_t i = 0; i < 100; ++i) must(m.put("key " + std::to_string(i), bytes(1000, i)));
 }
 
-// Blocks of records are free then, but there is no room for another node.
-TEST_F(map_test, a_write_that_fails_for_want_of_a_node_takes_nothing) {
+// Blocks for records are free, but there is no memory for another node.
+TEST_F(map_test, write_that_fails_without_a_node_leaks_nothing) {
     map_options o;
     o.region.initial_size = u64{16} << 20;
     o.region.max_size = u64{16} << 20;
@@ -280,7 +280,7 @@ TEST_F(map_test, a_write_that_fails_for_want_of_a_node_takes_nothing) {
     const std::string value(10'000, 'v');
     unsigned stored = 0;
     while (m.put("key " + std::to_string(stored), value)) ++stored;
-    // Small records go on until there is no page for a node or for themselves.
+    // Add small records until there is no page for a node or for more records.
     unsigned small = 0;
     while (m.put("small " + std::to_string(small), "v")) ++small;
     for (unsigned i = 0; i < stored; i += 2) must(m.remove("key " + std::to_string(i)));
@@ -304,7 +304,7 @@ TEST_F(map_test, a_write_that_fails_for_want_of_a_node_takes_nothing) {
     EXPECT_EQ(m.stats().allocated_bytes, used);
 }
 
-TEST_F(map_test, an_open_region_is_refused_to_a_second_opener) {
+TEST_F(map_test, second_opening_of_an_open_region_is_refused) {
     map m = open();
     const auto second = map::open(file, {});
     ASSERT_FALSE(second);

@@ -1,4 +1,4 @@
-// The fuzz target of regions holds on regions that were damaged by chance.
+// Runs the regions' fuzz target on randomly damaged regions.
 #include "support/effort.hpp"
 
 #include <gtest/gtest.h>
@@ -13,12 +13,12 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
 namespace hf::test {
 namespace {
 
-TEST(region_operations, are_right_or_an_error_on_damaged_regions) {
+TEST(region_operations, damaged_regions_give_correct_results_or_errors) {
     constexpr unsigned seed = 5;
     SCOPED_TRACE("seed " + std::to_string(seed));
     std::mt19937 random(seed);
     for (std::uint8_t which = 0; which < 30; ++which) {
-        LLVMFuzzerTestOneInput(&which, 1);  // as it was made
+        LLVMFuzzerTestOneInput(&which, 1);  // unchanged
     }
     for (int round = 0; round < hf::test::effort(100, 20); ++round) {
         std::vector<std::uint8_t> input{static_cast<std::uint8_t>(random())};

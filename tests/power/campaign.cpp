@@ -14,7 +14,7 @@ constexpr u64 longest_ms = 800;
 constexpr u64 longest_opening_ms = 1500;
 constexpr u64 creations = 2;
 
-/// Each target draws numbers of its own.
+/// Each target has its own random numbers.
 u64 seed_for(u64 seed, const std::string& name) {
     for (const char c : name) seed = splitmix64(seed ^ static_cast<unsigned char>(c))();
     return seed;
@@ -43,8 +43,8 @@ outcome campaign::run() {
     return out_;
 }
 
-/// The power goes while the region is made, on a new medium each time. Nothing is promised then,
-/// but the next opening must get through: with what there is, or with a new region.
+/// Cuts the power while the region is created, on a new medium each time. Nothing is promised at
+/// that time, but the next open() must succeed, with the existing region or a new one.
 result<void> campaign::create() {
     for (u64 i = 0; i < creations && !interrupted(); ++i) {
         if (auto made = station_.make_medium(); !made) return made;
@@ -57,7 +57,7 @@ result<void> campaign::create() {
     return {};
 }
 
-/// The power goes while the server recovers, or shortly before or after.
+/// Cuts the power while the server recovers, or shortly before or after.
 result<void> campaign::cut_while_opening() {
     if (auto on = station_.power_on(station_.disk()); !on) return on;
     if (auto begun = station_.begin_to_serve(); !begun) return begun;
@@ -67,7 +67,7 @@ result<void> campaign::cut_while_opening() {
     return {};
 }
 
-/// With the machine on and no server in it.
+/// The machine is on and no server runs.
 result<void> campaign::open_and_judge() {
     if (auto sound = station_.check(); !sound) return sound;
     if (auto served = station_.serve(ack_, true); !served) return served;
@@ -109,7 +109,7 @@ result<void> campaign::cycle() {
     return {};
 }
 
-/// The last cycle's writes have not been judged yet.
+/// Judges the last cycle's writes.
 result<void> campaign::look_once_more() {
     if (out_.cycles == 0) return {};
     if (auto on = station_.power_on(station_.disk()); !on) return on;
@@ -131,7 +131,7 @@ result<void> campaign::control() {
     return {};
 }
 
-/// The same with a server whose syncs do nothing. Whatever it loses is what syncs are for.
+/// A cycle with a server whose syncs do nothing, which shows the losses without syncs.
 result<void> campaign::control_cycle() {
     const auto disk = station_.another_disk();
     if (auto on = station_.power_on(disk); !on) return on;

@@ -1,9 +1,10 @@
-// tests/power/campaign.hpp: cycles of power cuts in a virtual machine (docs/power_test.md).
+// tests/power/campaign.hpp: cycles of power failures in a virtual machine (docs/power_test.md).
 //
-// A cycle: the machine comes back from its snapshot, the disk is plugged in, the file system
-// replays its own journal, `holdfast check` looks at the region, the server recovers it, everything
-// is read back and judged; then clients write until the power goes. Records pile up over the cycles
-// of a disk. The control does the same on a copy of the disk with a server whose syncs do nothing.
+// A cycle: the machine is restored from its snapshot, the disk is plugged in, the file system
+// replays its own journal, `holdfast check` checks the region, the server recovers it, all records
+// are read and judged; then clients write until the power is cut. Records accumulate over the
+// cycles of a disk. The control does the same on a copy of the disk with a server whose syncs do
+// nothing.
 #pragma once
 
 #include "base/random.hpp"
@@ -17,16 +18,16 @@ struct control_outcome {
     u64 cycles = 0;
     u64 promised = 0;  ///< records that a server with real syncs would have kept
     u64 lost = 0;
-    u64 unopened = 0;  ///< cycles after which there was no region, or none that opens
+    u64 unopened = 0;  ///< cycles after which the region was missing or could not be opened
 };
 
 struct outcome {
     target where;
     u64 cycles = 0;
     u64 cuts_while_opening = 0;
-    u64 answered = 0;  ///< writes
+    u64 answered = 0;  ///< acknowledged writes
     verdict sum;
-    u64 failures = 0;  ///< what should work and did not: mount, check, serve
+    u64 failures = 0;  ///< failures of mount, check or serve
     u64 mean_restore_ms = 0;
     control_outcome control;
 

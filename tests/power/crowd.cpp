@@ -154,7 +154,7 @@ result<crowd::findings> crowd::look(std::uint16_t port, u32 connection) const {
         line->get(question);
         u32 at = first;
         const auto visit = [&](std::string_view key, std::string_view value) {
-            // In the order of the question.
+            // Values are in the order of the request.
             while (at < end && key_text(who, at) != key) ++at;
             if (at == end) return;
             const auto version = version_of(who, at, value);
@@ -179,7 +179,7 @@ result<verdict> crowd::compare(std::uint16_t port, bool settle) {
     return sum;
 }
 
-/// What had been promised when the write log was no longer than this.
+/// Restores the promises that were made when the write log had this length.
 void crowd::go_back_to(u64 position) {
     std::vector<std::size_t> durable(histories_.size());
     for (const promise& one : promises_) {

@@ -1,8 +1,9 @@
-// tests/power/crowd.hpp: clients outside of the machine, which write, remember what they were told,
-// and later look whether it is there.
+// tests/power/crowd.hpp: clients outside of the machine, which write, record the answers, and later
+// check that the promised records are there.
 //
-// With `--ack durable` an answer is the promise. With `--ack buffered` what was answered before
-// `stats` was asked is promised once a later `stats` shows the epoch that it showed as durable.
+// With `--ack durable` an answer is the promise. With `--ack buffered` writes that were answered
+// before a `stats` request are promised once a later `stats` reports the epoch of the first one as
+// durable.
 #pragma once
 
 #include <holdfast/result.hpp>
@@ -24,7 +25,7 @@ enum class acknowledgement { durable, buffered };
 
 [[nodiscard]] const char* to_string(acknowledgement a) noexcept;
 
-/// When `connection` had been promised its first `durable` writes, the write log was this long.
+/// The length of the write log when `connection` had been promised its first `durable` writes.
 struct promise {
     u64 position = 0;
     u32 connection = 0;
@@ -38,26 +39,26 @@ class crowd {
     crowd(const crowd&) = delete;
     crowd& operator=(const crowd&) = delete;
 
-    /// Begins to write to the server at this port. `position`, if any, is called after each promise
-    /// and tells how long the write log is.
+    /// Starts to write to the server at this port. `position`, if set, is called after each promise
+    /// and returns the length of the write log.
     void begin(std::uint16_t port, acknowledgement ack, std::function<u64()> position = {});
-    /// The server must be gone. Throws nothing away.
+    /// Call when the server has ended. Keeps all data.
     void end();
-    /// Until so many writes were answered since begin(); false: no writer is left.
+    /// Waits until this many writes were answered since begin(); false: no writer is left.
     [[nodiscard]] bool await_answers(u64 writes) const;
     [[nodiscard]] u64 answered() const noexcept { return answered_; }
-    /// An answer that no server may give; empty: there was none.
+    /// An invalid answer of the server; empty: there was none.
     [[nodiscard]] std::string refusal() const;
 
-    /// Reads everything back and holds it against the histories; settles them if asked to.
+    /// Reads all records and compares them with the histories; `settle` updates these.
     [[nodiscard]] result<verdict> compare(std::uint16_t port, bool settle);
-    /// As compare, at a power cut when the write log had this length.
+    /// As compare(), for a power cut when the write log had this length.
     [[nodiscard]] result<verdict> compare_at(std::uint16_t port, u64 position);
-    /// Records that must be there.
+    /// Number of records that must be there.
     [[nodiscard]] u64 durable_records() const;
     [[nodiscard]] u64 durable_records_at(u64 position);
     [[nodiscard]] std::size_t promise_count() const noexcept { return promises_.size(); }
-    /// The histories as they are, to go back to.
+    /// A copy of the histories, for restoring them.
     [[nodiscard]] std::vector<history> histories() const { return histories_; }
     void set_histories(std::vector<history> all) { histories_ = std::move(all); }
 
@@ -80,7 +81,7 @@ class crowd {
     std::atomic<u64> answered_{0};
     std::atomic<u32> at_work_{0};
     u64 rounds_ = 0;
-    mutable std::mutex mutex_;  ///< guards what follows while threads run
+    mutable std::mutex mutex_;  ///< guards the following members while threads run
     std::vector<promise> promises_;
     std::vector<std::size_t> durable_;
     std::string refusal_;

@@ -36,7 +36,7 @@ cache_outcome device_cache::run() {
     return out_;
 }
 
-/// A region with records in it, whose last power cut is still to be recovered from.
+/// Makes a region with records that still needs recovery from a power failure.
 result<void> device_cache::write_before() {
     if (auto made = station_.make_medium(); !made) return made;
     if (auto on = station_.power_on(station_.disk()); !on) return on;
@@ -58,13 +58,13 @@ result<void> device_cache::record() {
     if (auto written = write_before(); !written) return written;
     if (auto on = station_.power_on(station_.disk(), log_file()); !on) return on;
     if (auto served = station_.serve(acknowledgement::durable, true); !served) return served;
-    // What a client was promised is in the log by then, and the log no shorter.
+    // Writes that a client was promised are in the log by then, within this length.
     crowd_.begin(station_.machine().port(), acknowledgement::durable, [file = log_file()] {
         std::error_code ignored;
         return static_cast<u64>(fs::file_size(file, ignored));
     });
     if (crowd_.await_answers(1)) std::this_thread::sleep_for(time_recorded);
-    // All requests of the disk are through, and the log complete.
+    // All requests of the disk are completed, and the log is complete.
     auto stopped = station_.machine().stop();
     station_.machine().cut_power();
     crowd_.end();
@@ -88,7 +88,7 @@ result<void> device_cache::record() {
                     "it has no flush, or nothing was promised", "give it more time"});
 }
 
-/// Into another_disk().
+/// Writes the image to another_disk().
 result<void> device_cache::rebuild(const moment& one) {
     for (; synced_ < one.synced; ++synced_) {
         const log_entry& entry = log_.entries[synced_];

@@ -1,11 +1,12 @@
-// tests/power/device_cache.hpp: what a disk with a cache of its own may have kept when the power
-// went (docs/power_test.md).
+// tests/power/device_cache.hpp: the possible contents of a disk with a volatile cache after a power
+// failure (docs/power_test.md).
 //
-// One run is recorded: every write and every flush that reached the virtual disk, and how long that
-// log was whenever a client was promised something. From the log images are rebuilt, as they might
-// have been at some moment (moments.hpp). Each image is mounted in the machine, checked, served and
-// compared: what had been promised when the log was that long must be there. The control rebuilds
-// images of a disk that lies: writes behind an earlier flush are missing, too. They must lose.
+// One run is recorded: every write and every flush that reached the virtual disk, and the length of
+// that log at each promise to a client. From the log images are rebuilt, as they might have been at
+// some moment (moments.hpp). Each image is mounted in the machine, checked, served and compared:
+// everything promised at that length of the log must be there. The control rebuilds images of a
+// disk that ignores flushes: writes before an earlier flush are missing, too. They must lose
+// records.
 #pragma once
 
 #include "base/random.hpp"
@@ -25,7 +26,7 @@ struct cache_outcome {
     u64 log_bytes = 0;
     u64 promises = 0;
     std::map<fate, u64> images;
-    u64 left_out = 0;  ///< writes that images lacked, whole or in part
+    u64 left_out = 0;  ///< writes that images lacked, completely or in part
     verdict sum;
     u64 failures = 0;
     u64 control_images = 0;
@@ -62,7 +63,7 @@ class device_cache {
     crowd crowd_;
     station station_;
     write_log log_;
-    std::size_t synced_ = 0;  ///< entries that synced_image() holds
+    std::size_t synced_ = 0;  ///< entries that synced_image() contains
     cache_outcome out_;
 };
 

@@ -9,7 +9,7 @@ namespace {
 constexpr u32 fewest_keys = 64;
 constexpr u32 most_keys = 40'000;
 
-/// As a version; one that no write has stands for bytes that nobody sent.
+/// The found record as a version; one that no write has represents unknown bytes.
 u64 version_in(const found_record& found) {
     switch (found.is) {
         case found_record::kind::absent:
@@ -36,7 +36,7 @@ verdict& verdict::operator+=(const verdict& other) noexcept {
 }
 
 write history::next(u64 random) {
-    // A new key every third write: the region grows, and old records change.
+    // Every third write has a new key: the region grows, and old records change.
     const bool fresh = base_.size() < fewest_keys || (random % 3 == 0 && base_.size() < most_keys);
     write one;
     one.version = ++last_version_;
@@ -83,7 +83,7 @@ verdict history::judge(const std::vector<found_record>& found) const {
         v.kept = moment - durable_;
     } else {
         accuse(found, v);
-        // Each key might be right, but not all of them at one moment.
+        // Each key might be right, but there is no common moment for all of them.
         if (v.broken() == 0) v.holes = 1;
     }
     return v;
@@ -101,8 +101,8 @@ void history::accuse(const std::vector<found_record>& found, verdict& v) const {
         if (found[k].is == found_record::kind::altered) {
             ++v.altered;
         } else {
-            // A record that a durable removal took away has come back, or an older one stands
-            // here; a newer one was never sent, or was undone by an earlier power cut.
+            // A record that a durable remove has deleted is back, or an older one is there; a newer
+            // one was never sent, or was undone by an earlier power failure.
             const bool older = durable[k] == 0 ? there <= last_version_ : there < durable[k];
             ++(older ? v.lost : v.strangers);
         }

@@ -1,4 +1,4 @@
-// The judge of one connection, with findings that it must accept and such that it must accuse.
+// The judge of one connection, with states that it must accept and states that it must reject.
 #include "history.hpp"
 
 #include <gtest/gtest.h>
@@ -9,7 +9,7 @@ namespace {
 
 using kind = found_record::kind;
 
-/// Ten keys of one version each, and after that some writes of the test's.
+/// Ten keys of one version each, followed by the test's writes.
 class power_history : public testing::Test {
    protected:
     power_history() {
@@ -84,7 +84,7 @@ TEST_F(power_history, other_bytes_are_altered_and_not_just_lost) {
 
 TEST_F(power_history, a_write_that_an_earlier_cut_took_must_not_come_back) {
     put(2, 11);
-    past_.settle(found_);  // it is not there
+    past_.settle(found_);  // it is missing
     found(2, 11);
     EXPECT_EQ(past_.judge(found_).strangers, 1U);
 }

@@ -28,7 +28,7 @@ struct arguments {
     u64 images = 20;
 };
 
-/// One cycle in five is dax's if there are others.
+/// One cycle in five uses dax, if there are others.
 std::vector<target> targets_of(const arguments& a) {
     std::vector<target> all;
     const bool dax = std::ranges::count(a.media, "dax") != 0;
@@ -77,7 +77,7 @@ int try_device_caches(const arguments& a, nlohmann::json facts) {
 }
 
 int run(arguments& a) {
-    // From here on signals are counted, and the directory is removed whatever happens.
+    // From here on signals are only counted, and the directory is always removed.
     if (interrupted()) return 1;
     summary all;
     all.seed = a.options.seed;

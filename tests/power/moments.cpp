@@ -9,7 +9,7 @@ namespace {
 
 constexpr std::size_t flushes_of_a_lie = 6;
 
-/// The number of entries up to the last flush among the first `cut`, that flush included.
+/// The number of entries up to and including the last flush among the first `cut`.
 std::size_t synced_before(const write_log& log, std::size_t cut) {
     while (cut > 0 && log.entries[cut - 1].is != log_entry::kind::flush) --cut;
     return cut;
@@ -49,7 +49,8 @@ std::vector<moment> choose_moments(const write_log& log, u64 images, u64 lies,
             all.push_back({flush, flush, fate::boundary});
             continue;
         }
-        // Just before a flush, where most is uncovered, or anywhere; where something is, at best.
+        // Just before a flush, when most writes are unflushed, or at any time; preferably with
+        // unflushed writes.
         moment one;
         for (int tries = 0; tries < 20 && one.cut == one.synced; ++tries) {
             const std::size_t before = flushes[random.below(flushes.size())] - 1;
@@ -60,7 +61,7 @@ std::vector<moment> choose_moments(const write_log& log, u64 images, u64 lies,
         all.push_back(one);
     }
     for (u64 i = 0; i < lies && flushes.size() > 2 * flushes_of_a_lie; ++i) {
-        // In the later half: by then clients have been promised something.
+        // In the second half: by then clients have been promised records.
         const std::size_t n = flushes.size() / 2 + random.below(flushes.size() / 2);
         all.push_back({flushes[n - flushes_of_a_lie], flushes[n], fate::lies});
     }

@@ -1,14 +1,15 @@
-// tests/power/moments.hpp: at which moments of a recorded run the power goes, and what the disk's
-// cache makes of it.
+// tests/power/moments.hpp: selects the moments of power failures in a recorded run, and the effect
+// of the disk's cache.
 //
-// All writes up to the last flush before the moment are on the disk. Of the later ones
+// All writes before the last flush are on the disk. Of the later ones
 //
-//   boundary   none are: the moment is a flush
-//   dropped    each is with probability 1/2
-//   late       only some of the newest are: the disk writes back in an order of its own
-//   torn       of each some sectors of 512 bytes are
+//   boundary   there are none: the moment is a flush
+//   dropped    each is on the disk with probability 1/2
+//   late       only some of the newest are: the disk writes back in its own order
+//   torn       some sectors of 512 bytes of each are
 //   whole      all are
-//   lies       none are, nor those before the last flushes: the disk has not kept what it said
+//   lies       none are, and those before the last flushes are missing, too: the disk has ignored
+//              flushes
 #pragma once
 
 #include "base/random.hpp"
@@ -18,7 +19,7 @@
 
 namespace hf::power_test {
 
-/// What an image's disk made of the writes that no flush had covered.
+/// The state of an image's writes that no flush had covered.
 enum class fate : std::uint8_t { boundary, dropped, late, torn, whole, lies };
 
 [[nodiscard]] const char* to_string(fate f) noexcept;
@@ -30,7 +31,7 @@ struct moment {
     fate of = fate::boundary;
 };
 
-/// `images` moments in the order of their cuts, half of them at flushes; `lies` more that lie.
+/// `images` moments in the order of their cuts, half of them at flushes; `lies` more of kind lies.
 [[nodiscard]] std::vector<moment> choose_moments(const write_log& log, u64 images, u64 lies,
                                                  xoshiro256ss& random);
 

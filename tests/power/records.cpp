@@ -36,7 +36,7 @@ std::string value_text(const author& who, u32 key, u64 version) {
     const u64 length = length_of(random);
     text.reserve(text.size() + length + sizeof(u64));
     for (const std::size_t end = text.size() + length; text.size() < end;) {
-        // Printable, so that a failure can be read.
+        // Printable, so that failures are readable.
         u64 word = random();
         for (unsigned i = 0; i < sizeof(u64) && text.size() < end; ++i, word >>= 8) {
             text.push_back(static_cast<char>('0' + word % 64));

@@ -1,4 +1,4 @@
-// Values that tell what they are.
+// Values that identify their write.
 #include "records.hpp"
 
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-// The part of the campaign that talks.
+// The campaign's output.
 #include "campaign.hpp"
 
 #include <cstdio>

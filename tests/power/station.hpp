@@ -1,7 +1,7 @@
-// tests/power/station.hpp: a machine with one region in it, switched on and off.
+// tests/power/station.hpp: a machine with one region in it, which can be switched on and off.
 //
-// Switched on, it comes back from the snapshot that was taken after boot, the disk is plugged in,
-// and the guest's kernel mounts it: it replays the file system's own journal.
+// When it is switched on, it is restored from the snapshot taken after boot, the disk is plugged
+// in, and the guest's kernel mounts it and replays the file system's own journal.
 #pragma once
 
 #include "crowd.hpp"
@@ -16,16 +16,16 @@ namespace hf::power_test {
 
 struct campaign_options {
     std::filesystem::path guest;      ///< kernel and initramfs
-    std::filesystem::path directory;  ///< ours; images and logs
-    std::filesystem::path kept;       ///< where images go that something went wrong with
+    std::filesystem::path directory;  ///< for images and logs; used only by this run
+    std::filesystem::path kept;       ///< directory for images of failures
     machine::accelerator by = machine::accelerator::emulation;
     u64 cycles = 20;
-    u64 control_cycles = 2;  ///< of each file system; 0: none
+    u64 control_cycles = 2;  ///< for each file system; 0: none
     u64 seed = 0;
     u32 connections = 6;
 };
 
-/// Where a region lies.
+/// The place of a region.
 struct target {
     std::string medium;       ///< "file" or "dax"
     std::string file_system;  ///< "ext4" or "xfs"
@@ -39,7 +39,7 @@ class station {
     station(const campaign_options& options, const target& where)
         : options_(options), where_(where) {}
 
-    /// A disk with an empty file system, or new persistent memory.
+    /// Makes a disk with an empty file system, or new persistent memory.
     [[nodiscard]] result<void> make_medium();
     [[nodiscard]] std::filesystem::path disk() const { return options_.directory / "disk"; }
     [[nodiscard]] std::filesystem::path another_disk() const {
@@ -47,23 +47,24 @@ class station {
     }
     [[nodiscard]] bool is_dax() const { return where_.medium == "dax"; }
 
-    /// Until the file system is mounted. What is written to the disk goes to the log, too, if there
-    /// is a name for one.
+    /// Returns when the file system is mounted. Writes to the disk are also logged, if `write_log`
+    /// is not empty.
     [[nodiscard]] result<void> power_on(const std::filesystem::path& disk,
                                         const std::filesystem::path& write_log = {});
     void power_off() { machine_.reset(); }
     [[nodiscard]] machine::machine& machine() noexcept { return *machine_; }
 
-    /// Until it answers; an error also if the region lies on another medium than it should.
+    /// Returns when the server answers; an error also if the region is on another medium than
+    /// intended.
     [[nodiscard]] result<void> serve(acknowledgement ack, bool synced);
-    /// Begins to open the region, and returns at once.
+    /// Starts to open the region, and returns at once.
     [[nodiscard]] result<void> begin_to_serve();
-    /// `holdfast check`; an error if it finds fault.
+    /// Runs `holdfast check`; an error if it finds violations.
     [[nodiscard]] result<void> check();
 
     [[nodiscard]] u64 mean_power_on_ms() const { return times_ == 0 ? 0 : took_ms_ / times_; }
 
-    /// Says what the server said, and keeps the image of the medium.
+    /// Prints the server's output, and keeps the image of the medium.
     void keep_evidence();
 
    private:
@@ -76,7 +77,7 @@ class station {
     u64 times_ = 0;
 };
 
-/// Whether the user wants no more.
+/// Whether the user has interrupted the run.
 [[nodiscard]] bool interrupted();
 
 }  // namespace hf::power_test

@@ -22,7 +22,7 @@ u64 summary::failures() const {
     return sum;
 }
 
-/// On each file system that had one.
+/// True if it lost records on each file system that had one.
 bool summary::control_lost() const {
     bool any = false;
     for (const outcome& one : outcomes) {

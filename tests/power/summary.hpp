@@ -1,4 +1,4 @@
-// tests/power/summary.hpp: what a run came to: a table, a sentence, and the same as JSON.
+// tests/power/summary.hpp: the results of a run: a table, a sentence, and the same as JSON.
 #pragma once
 
 #include "campaign.hpp"
@@ -17,7 +17,7 @@ struct summary {
     std::vector<outcome> outcomes;
 
     [[nodiscard]] bool well() const;
-    /// On stdout. The last line is the verdict.
+    /// To stdout. The last line is the verdict.
     void print() const;
     [[nodiscard]] nlohmann::json to_json() const;
 

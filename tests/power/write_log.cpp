@@ -23,7 +23,7 @@ constexpr u64 sector = 512;
 constexpr u64 flag_flush = 1;
 constexpr u64 flag_through = 2;
 constexpr u64 flag_discard = 4;
-constexpr u64 known_flags = 0x17;  // metadata, besides; QEMU makes no marks (8)
+constexpr u64 known_flags = 0x17;  // also metadata (0x10); QEMU writes no marks (8)
 
 struct log_superblock {
     u64 magic;

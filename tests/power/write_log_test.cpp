@@ -1,5 +1,5 @@
-// The write log is a file: what QEMU would not have written is refused. And the moments that images
-// are rebuilt for.
+// The write log: contents that QEMU would not have written are refused. And the moments for which
+// images are rebuilt.
 #include "write_log.hpp"
 
 #include "moments.hpp"

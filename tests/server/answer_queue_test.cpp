@@ -1,4 +1,4 @@
-// Answers go out in order, and none before its epoch.
+// Answers are sent in order, and not before their epoch is durable.
 #include "server/answer_queue.hpp"
 
 #include "base/random.hpp"
@@ -57,7 +57,7 @@ TEST(answer_queue, keeps_the_order_of_blocks_and_small_answers) {
         std::array<std::string_view, 2> pieces;
         const std::size_t count = q.gather(pieces);
         ASSERT_GT(count, 0U);
-        // All but the last piece, and a part of that.
+        // All pieces but the last, and a part of it.
         std::size_t size = 0;
         for (std::size_t i = 0; i < count; ++i) {
             const auto part = i + 1 == count ? pieces[i].substr(0, step) : pieces[i];
@@ -116,14 +116,15 @@ TEST(answer_queue, holds_again_after_a_release) {
     EXPECT_EQ(sendable(q), "b");
 }
 
-// Each byte knows the ticket that it waits for: that of the last hold, or a greater one before it.
+// The model stores with each byte the ticket that it waits for: that of the last hold, or a greater
+// one before it.
 TEST(answer_queue, agrees_with_a_list_of_bytes) {
     for (u64 seed = 1; seed <= test::effort(u64{12}); ++seed) {
         SCOPED_TRACE("seed " + std::to_string(seed));
         xoshiro256ss random(seed);
         answer_queue q;
         std::deque<std::pair<char, u64>> model;
-        u64 held = 0;  // what is appended now waits for it
+        u64 held = 0;  // ticket for bytes that are appended now
         u64 durable = 0;
         char next = 0;
         for (int step = 0; step < 200 && !::testing::Test::HasFailure(); ++step) {

@@ -1,4 +1,4 @@
-// tests/server/client.hpp: a plain blocking client, and a server on a temporary store.
+// tests/server/client.hpp: a simple blocking client, and a server on a temporary store.
 #pragma once
 
 #include "server/server.hpp"
@@ -21,8 +21,7 @@
 
 namespace hf::test {
 
-/// Waits for answers without a limit that a slow machine could exceed; the limit only ends a hung
-/// test.
+/// Its time limit is far above what a slow machine needs; it only ends a hung test.
 class client {
    public:
     explicit client(std::uint16_t port, int receive_buffer = 0) {
@@ -44,7 +43,7 @@ class client {
     }
 
     [[nodiscard]] bool connected() const { return connected_; }
-    /// The errno of the last read; 0: it brought something, or the stream's end.
+    /// The errno of the last read; 0: it read data, or the end of the stream.
     [[nodiscard]] int trouble() const { return trouble_; }
 
     /// False: the other side has closed.
@@ -58,7 +57,8 @@ class client {
         }
         return true;
     }
-    /// Sends as much as the other side takes without anybody reading. Returns how much.
+    /// Sends as much as the socket buffers take while the other side does not read. Returns the
+    /// number of bytes.
     std::size_t send_until_full(std::string_view bytes, std::size_t most) {
         std::size_t total = 0;
         int refused = 0;
@@ -79,7 +79,7 @@ class client {
     }
     void end_sending() { ::shutdown(socket_, SHUT_WR); }
 
-    /// Reads until what was read ends with `end`, or the other side closes.
+    /// Reads until the data ends with `end`, or the other side closes.
     std::string read_until(std::string_view end) {
         std::string got;
         while (!got.ends_with(end) && read_some(got, 1U << 20)) {
@@ -99,12 +99,12 @@ class client {
         }
         return got;
     }
-    /// One command with an answer of one line.
+    /// Sends a command and reads an answer of one line.
     std::string line(std::string_view command) {
         send(command);
         return read_until("\r\n");
     }
-    /// One get.
+    /// Sends a get and reads its answer.
     std::string get(std::string_view command) {
         send(command);
         return read_until("END\r\n");
@@ -137,7 +137,7 @@ class client {
     bool connected_ = false;
 };
 
-/// A server at a free port.
+/// A server on a free port.
 class running_server {
    public:
     explicit running_server(server_options options = {},

@@ -1,4 +1,4 @@
-// What a connection asks of its loop, and how it ends.
+// A connection's requests to its event loop, and its end.
 #include "server/worker_by_hand.hpp"
 
 #include <asio/post.hpp>
@@ -13,7 +13,7 @@ namespace {
 
 class connection : public worker_by_hand {
    protected:
-    /// A client that asks for more than the sockets hold, and does not read it.
+    /// A client that requests more than the sockets can buffer, and does not read it.
     void fill_the_sockets(client& deaf) {
         must(records->set("k", std::string(data_size, 'x')));
         adopt(65536);
@@ -22,7 +22,7 @@ class connection : public worker_by_hand {
         EXPECT_LT(turns(), few);
         EXPECT_LT(counted(detail::tally::bytes_written), data_size);
     }
-    /// Takes the client over, answers it once, and finds something more from it to be read.
+    /// Adopts the client, answers it once, and leaves more input from it unread.
     int adopt_with_input(client& c) {
         const int fd = adopt();
         EXPECT_EQ(line(c, "mn\r\n"), "MN\r\n");
@@ -122,7 +122,7 @@ TEST_F(connection, reads_nothing_more_once_it_is_to_finish) {
 TEST_F(connection, stays_when_there_was_nothing_to_read_after_all) {
     client c(port());
     const int fd = adopt_with_input(c);
-    // Behind the loop's look at the sockets, and before what it found there.
+    // Runs after the loop has polled the sockets, and before it handles the result.
     asio::post(worker.loop(), [&] {
         char bytes[16];
         EXPECT_EQ(::recv(fd, bytes, sizeof bytes, 0), 4);

@@ -11,25 +11,25 @@
 
 namespace hf::test {
 
-/// A session on a store, with a client that may be slow to send and slow to read.
+/// A session on a store, with a client that may send and read slowly.
 class conversation {
    public:
     explicit conversation(store& records) : context(records), session(context) {
         context.version = "test";
     }
 
-    /// The client sends `bytes`; the session takes what it can.
+    /// The client sends `bytes`; the session processes as much as it can.
     void send(std::string_view bytes) {
         input_.append(bytes);
         go_on();
     }
-    /// Lets the session look at the untaken input again.
+    /// Lets the session process its remaining input.
     void go_on() {
         do {
             input_.erase(0, session.consume(input_));
         } while (session.paused());
     }
-    /// The client reads up to `most` bytes of what may be sent.
+    /// The client reads up to `most` bytes of the available output.
     std::string read(std::size_t most = static_cast<std::size_t>(-1)) {
         std::string got;
         while (got.size() < most && session.answers().sendable() != 0) {
@@ -45,7 +45,7 @@ class conversation {
         }
         return got;
     }
-    /// Sends, and reads until there is nothing more to come.
+    /// Sends, and reads all output.
     std::string talk(std::string_view bytes) {
         send(bytes);
         std::string got = read();

@@ -1,8 +1,8 @@
-// The server answers what memcached answers: the same bytes to the same bytes.
+// The server's answers are the same as memcached's, byte for byte.
 //
-// Each script goes to both over a connection of its own, all at once; both answers are read to
-// their ends. Cas uniques and the version differ and are replaced by what they stand for. Skipped
-// where there is no memcached.
+// Each script is sent to both as a whole, over a connection of its own; both answers are read to
+// their ends. Cas uniques and versions differ and are replaced by placeholders. Skipped if
+// memcached is not installed.
 #include "server/client.hpp"
 #include "support/effort.hpp"
 
@@ -24,7 +24,7 @@ namespace {
 
 using namespace std::string_literals;
 
-/// A port that was free a moment ago.
+/// A port that was just free.
 std::uint16_t free_port() {
     const int probe = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
     sockaddr_in address{};
@@ -37,10 +37,10 @@ std::uint16_t free_port() {
     return ntohs(address.sin_port);
 }
 
-/// The real thing, in a child process.
+/// memcached in a child process.
 class memcached {
    public:
-    /// nullptr: there is none.
+    /// nullptr: it is not installed.
     static std::unique_ptr<memcached> start() {
         for (int attempt = 0; attempt < 5; ++attempt) {
             auto one = std::unique_ptr<memcached>(new memcached(free_port()));
@@ -66,8 +66,8 @@ class memcached {
             const int nowhere = ::open("/dev/null", O_RDWR);
             ::dup2(nowhere, STDOUT_FILENO);
             ::dup2(nowhere, STDERR_FILENO);
-            // One thread and no crawlers: whether memcached pads a shrinking number depends on who
-            // else holds it at that moment. -u matters only to root, who must name somebody else.
+            // One thread and no crawlers: memcached pads a shrinking number only if no other thread
+            // holds the item at that moment. -u is required only for root.
             ::execlp("memcached", "memcached", "-l", "127.0.0.1", "-p", number.c_str(), "-U", "0",
                      "-u", "nobody", "-t", "1", "-o", "no_lru_crawler,no_lru_maintainer",
                      static_cast<char*>(nullptr));
@@ -86,7 +86,7 @@ class memcached {
             ::usleep(10'000);
         }
     }
-    /// Another program may have taken the port first: then ours is about to end.
+    /// Another program may have taken the port first: then this memcached is about to end.
     [[nodiscard]] bool is_mine(client& c) const {
         const auto pid = "STAT pid " + std::to_string(child_) + "\r\n";
         return c.get("stats\r\n").find(pid) != std::string::npos;
@@ -96,8 +96,7 @@ class memcached {
     pid_t child_ = -1;
 };
 
-/// The answer up to the last line, or, if none is named, up to the end that follows the end of the
-/// script.
+/// The answer up to `last_line`, or, if that is empty, up to the end of the stream.
 std::string converse(std::uint16_t port, std::string_view script, std::string_view last_line) {
     client c(port);
     c.send(script);
@@ -108,7 +107,7 @@ std::string converse(std::uint16_t port, std::string_view script, std::string_vi
     return c.read_all();
 }
 
-/// Puts names in the places of versions and, in order of appearance, of cas uniques.
+/// Replaces versions and cas uniques, numbered by appearance, by placeholders.
 std::string normalized(std::string_view answer) {
     std::string out;
     std::map<std::string, std::string> uniques;
@@ -142,7 +141,7 @@ std::string normalized(std::string_view answer) {
     return out;
 }
 
-/// Readable in a failure's message: long runs of a character are cut short.
+/// Shortens long runs of a character, for failure messages.
 std::string shown(std::string_view text) {
     std::string out;
     for (std::size_t i = 0; i < text.size(); ++i) {
@@ -164,7 +163,7 @@ class differential : public ::testing::Test {
         if (reference == nullptr) {
             GTEST_SKIP() << "memcached is not installed: nothing to compare with";
         }
-        // The stores' clocks must agree: memcached's is the system's.
+        // The clocks must agree: memcached uses the system's.
         store_.emplace(must(store::over(records_.as_map())));
         server_options options;
         options.port = 0;
@@ -257,7 +256,7 @@ TEST_F(differential, lines_that_are_no_commands) {
                                    "set\r",
                                    "get k\r\r"}) {
         if (line.starts_with("stats detail")) {
-            continue;  // memcached's own instrument
+            continue;  // memcached's own statistics
         }
         compare(line + "\r\n");
         compare(line + "\n");
@@ -309,9 +308,9 @@ TEST_F(differential, numbers) {
         compare("set n 0 0 " + std::to_string(n.size()) + "\r\n" + n + "\r\nincr n 1\r\n");
         compare("verbosity " + (n.starts_with("-") || n.starts_with("+") ? n : "x" + n) + "\r\n");
     }
-    // Those that do not fit 32 bits where memcached cuts them off are left out here
-    // (docs/server.md).
-    // What lives for a time outlives the test: a second may end between the two servers' answers.
+    // Values that do not fit into 32 bits, where memcached truncates them, are left out
+    // (docs/server.md). Expiry times are later than the end of the test: a second may end between
+    // the two servers' answers.
     for (const std::string n : {"0", "1000", "-1", "+1000", "1x", "x", "\t5000", "-", "-2147483648",
                                 "2147483647", "99999999999999999999999"}) {
         compare("set k 0 " + n + " 1\r\na\r\nget k\r\n");
@@ -444,7 +443,7 @@ TEST_F(differential, flush_all) {
     }
 }
 
-/// What `stats` counts, by name.
+/// The counters in `stats`, by name.
 std::map<std::string, long> counts_of(std::uint16_t port) {
     std::map<std::string, long> all;
     client c(port);
@@ -457,7 +456,8 @@ std::map<std::string, long> counts_of(std::uint16_t port) {
 }
 
 TEST_F(differential, statistics) {
-    // A write over a dead record is a miss of a get in memcached; here gets alone count it.
+    // memcached counts a write over an expired record as a miss of a get; this server counts only
+    // gets.
     const std::string script =
         "set k 0 0 1\r\na\r\nget k x\r\ngets k\r\nadd k 0 0 1\r\nb\r\nadd l 0 0 1\r\nb\r\n"
         "replace none 0 0 1\r\nb\r\nappend k 0 0 1\r\nb\r\nset n 0 0 1\r\n5\r\nincr n 1\r\n"
@@ -466,7 +466,7 @@ TEST_F(differential, statistics) {
         "set dead 0 -1 1\r\na\r\nget dead\r\nget dead\r\nset dead 0 -1 1\r\na\r\ngat 0 dead\r\n"
         "set k 0 0 x\r\nget\r\nset big 0 0 1100000\r\n" +
         std::string(1'100'000, 'd') + "\r\nget k n dead\r\nflush_all\r\nget k k none\r\n";
-    compare("get k l n x none dead big\r\n");  // what earlier tests left there, flushed, goes
+    compare("get k l n x none dead big\r\n");  // removes flushed leftovers of earlier tests
     const auto theirs_before = counts_of(reference->port());
     const auto ours_before = counts_of(server_->port());
     compare(script);
@@ -492,8 +492,8 @@ TEST_F(differential, statistics) {
     }
 }
 
-/// Lines that are nearly right, and what follows them: words of each place, some of them odd, too
-/// many or too few.
+/// Lines that are almost valid, and their continuation: words for each position, some of them
+/// invalid, too many or too few.
 TEST_F(differential, random_lines) {
     std::mt19937 random(7);
     const auto below = [&](std::size_t n) {
@@ -505,14 +505,14 @@ TEST_F(differential, random_lines) {
         "\t",  "5\t", "noreply", "1.5", "k",  "NOREPLY", "99999999999999999999999",
         "\x7f"};
     const std::vector<std::string> keys{"k", "n", "none", std::string(250, 'k')};
-    // By the places of their words: key, flags, exptime, size, cas unique, delta.
+    // By the positions of their words: key, flags, exptime, size, cas unique, delta.
     const std::vector<std::pair<std::string, std::string>> commands{
         {"set", "kfes"},     {"add", "kfes"},  {"replace", "kfes"}, {"append", "kfes"},
         {"prepend", "kfes"}, {"cas", "kfesc"}, {"incr", "kd"},      {"decr", "kd"},
         {"touch", "ke"},     {"delete", "k"},  {"get", "k"},        {"gets", "kk"},
         {"gat", "ek"},       {"gats", "ekk"},  {"verbosity", "f"},  {"version", ""},
         {"mn", ""},          {"flush_all", ""}};
-    // As a time: long enough that it does not end between the two servers' answers.
+    // As a time, so long that it does not end between the two servers' answers.
     const auto lasting = [](const std::string& word) -> std::string {
         return word == "+1" ? "+1000" : word == "5\t" ? "5000\t" : word;
     };
@@ -554,10 +554,10 @@ TEST_F(differential, random_lines) {
     }
 }
 
-/// Random streams over few keys. Data that is taken for a line because its size was wrong stays
-/// below the bound of lines: above it memcached's answer depends on how the packets came. Numbers
-/// have keys of their own: memcached does not pad a shrinking number while an answer that shows it
-/// is still on its way.
+/// Random streams over few keys. Data that is parsed as a line because its size was wrong is
+/// shorter than the maximum line: above it memcached's answer depends on packet boundaries. Numbers
+/// have separate keys: memcached does not pad a shrinking number while an answer with it is still
+/// in flight.
 TEST_F(differential, random_conversations) {
     std::mt19937 random(20240229);
     const auto below = [&](std::size_t n) {
@@ -607,8 +607,8 @@ TEST_F(differential, random_conversations) {
                     break;
             }
         }
-        // The line ends finish a data block that is still open. More commands than memcached
-        // carries out in a row get an answer only as long as the client keeps its side open.
+        // The final lines complete a data block that is still open. If there are more commands than
+        // memcached executes in a row, they are answered only while the client keeps its side open.
         compare(script + "\r\n\r\nincr m 0\r\nincr n 0\r\nmn\r\n", "MN\r\n");
         if (HasFailure()) {
             return;

@@ -1,4 +1,4 @@
-// Who waits for epochs is told of each ticket, once; and of a full disk, nothing.
+// The waiter reports each ticket once, and nothing for a full disk.
 #include "server/durability_waiter.hpp"
 
 #include "scratch.hpp"
@@ -18,7 +18,7 @@
 namespace hf::test {
 namespace {
 
-/// What a waiter reports.
+/// Collects the waiter's reports.
 class reports {
    public:
     void add(ticket t) {
@@ -32,7 +32,7 @@ class reports {
         ADD_FAILURE() << e.to_string();
         changed_.notify_all();
     }
-    /// Waits until `t` is reported, and returns all reports. Empty: it failed.
+    /// Waits until `t` is reported, and returns all reports. Empty: the waiter failed.
     std::vector<ticket> up_to(ticket t) {
         std::unique_lock lock(mutex_);
         changed_.wait(lock, [&] { return has_failed_ || reaches(t); });

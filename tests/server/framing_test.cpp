@@ -1,4 +1,4 @@
-// The framer cuts a stream the same way however it arrives.
+// The framer splits a stream in the same way for any packet boundaries.
 #include "server/framing.hpp"
 
 #include <gtest/gtest.h>
@@ -10,7 +10,7 @@
 namespace hf::detail {
 namespace {
 
-/// Shows a stream to a framer, cut at `cuts`, and writes down what it says. A line "block n"
+/// Feeds a stream to a framer, cut at `cuts`, and returns its output as text. A line "block n"
 /// announces a data block, "waste n" bytes to drop.
 std::string frame(std::string_view stream, const std::vector<std::size_t>& cuts) {
     framer f;

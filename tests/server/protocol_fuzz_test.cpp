@@ -1,4 +1,4 @@
-// The fuzz target holds on commands that were put together and then damaged by chance.
+// The fuzz target accepts generated commands with random damage.
 #include "support/effort.hpp"
 
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-// Command lines mean what they mean to memcached.
+// Command lines are parsed as by memcached.
 #include "server/protocol.hpp"
 
 #include <gtest/gtest.h>

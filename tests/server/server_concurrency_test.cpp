@@ -1,4 +1,5 @@
-// Many clients at once, with both ways to acknowledge: for ThreadSanitizer, and for lost updates.
+// Many concurrent clients, with both modes of acknowledgement: for ThreadSanitizer, and for lost
+// updates.
 #include "server/client.hpp"
 
 #include <gtest/gtest.h>

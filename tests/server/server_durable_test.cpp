@@ -1,5 +1,5 @@
-// --ack durable: no write is acknowledged before its epoch is durable, and nobody waits for
-// somebody else.
+// --ack durable: no write is acknowledged before its epoch is durable, and no client waits for
+// another's write.
 #include "server/client.hpp"
 
 #include <gtest/gtest.h>
@@ -48,7 +48,7 @@ TEST(server_durable, keeps_the_order_of_answers) {
 }
 
 TEST(server_durable, answers_others_while_writers_wait) {
-    // One worker: were it to wait for an epoch, the reader's answer would come behind the writers'.
+    // One worker: if it waited for an epoch, the reader's answer would come after the writers'.
     running_server s(durable(1), long_epoch);
     client reader(s.port());
     EXPECT_EQ(reader.line("mn\r\n"), "MN\r\n");
@@ -83,7 +83,8 @@ TEST(server_durable, commits_many_writes_in_few_epochs) {
     for (auto& one : all) {
         EXPECT_EQ(one->read_exactly(writes * 8).size(), writes * 8U);
     }
-    // An epoch ends early for those who wait, and a client waits once a packet, not once a write.
+    // An epoch ends early for waiting clients, and a client waits once for each packet, not for
+    // each write.
     EXPECT_LT(s.records->stats().epoch - before, clients * writes / 4);
 }
 
@@ -102,7 +103,7 @@ TEST(server_durable, sends_answers_that_wait_when_it_is_stopped) {
         EXPECT_EQ(c.line("mn\r\n"), "MN\r\n");
         c.send("set k 0 0 1\r\na\r\nset l 0 0 1\r\na\r\n");
         if (i < 19) {
-            continue;  // closed with answers outstanding
+            continue;  // closed with unread answers
         }
         EXPECT_EQ(c.read_exactly(16), "STORED\r\nSTORED\r\n");
         s.server->stop();

@@ -1,5 +1,5 @@
-// What a server does besides answering: dealing connections out, resting, purging, and stopping in
-// the midst of that.
+// The server apart from answers: distribution of connections, idling, purging, and stopping
+// meanwhile.
 #include "server/client.hpp"
 
 #include <gtest/gtest.h>
@@ -16,7 +16,7 @@
 namespace hf::test {
 namespace {
 
-/// While it lives, this process cannot open anything.
+/// While it exists, this process cannot open descriptors.
 class no_descriptors {
    public:
     no_descriptors() {
@@ -33,7 +33,7 @@ class no_descriptors {
     rlimit before_{};
 };
 
-/// Puts `count` records that expire in a second, and waits until most of them are gone.
+/// Puts `count` records that expire in a second, and waits until most of them are purged.
 void expect_purge_of(temporary_store& s, std::size_t count) {
     const std::string data(1000, 'x');
     for (std::size_t i = 0; i < count; ++i) {
@@ -85,7 +85,7 @@ TEST(server_life, accepts_again_when_there_are_descriptors_again) {
     {
         const no_descriptors none;
         b.connect(s.port());
-        // The loop has looked at the sockets twice: it has tried to accept.
+        // The loop has polled the sockets twice: it has tried to accept.
         EXPECT_EQ(a.line("mn\r\n"), "MN\r\n");
         EXPECT_EQ(a.line("mn\r\n"), "MN\r\n");
     }
@@ -96,21 +96,21 @@ TEST(server_life, looks_for_expired_records_again_and_again) {
     temporary_store store;
     server_options options;
     options.port = 0;
-    options.purge_rate = 100;  // less than is looked at in one go
+    options.purge_rate = 100;  // less than one step visits
     const auto server = must(server::start(*store, options));
     expect_purge_of(store, 20);
     expect_purge_of(store, 20);
     client c(server->port());
     while (c.get("stats\r\n").find("STAT crawler_reclaimed 40\r\n") == std::string::npos) {
-        std::this_thread::yield();  // it is counted behind the step
+        std::this_thread::yield();  // it is counted after the step
     }
     EXPECT_NE(c.get("stats\r\n").find("STAT curr_items 0\r\n"), std::string::npos);
 }
 
-// However many there are, and in however many steps.
+// For any number of records and of steps.
 TEST(server_life, looks_at_no_more_records_in_a_second_than_it_was_told) {
     using clock = std::chrono::steady_clock;
-    constexpr std::size_t rate = 600;  // more than is looked at in one go
+    constexpr std::size_t rate = 600;  // more than one step visits
     temporary_store store;
     for (unsigned i = 0; i < 5000; ++i) must(store->set("k" + std::to_string(i), "v", {0, 1}));
     server_options options;
@@ -138,9 +138,10 @@ TEST(server_life, stops_in_the_midst_of_a_purge) {
 
 TEST(server_life, stops_without_waiting_for_anything) {
     using clock = std::chrono::steady_clock;
-    constexpr std::chrono::milliseconds rest{50};  // when accepting fails: the shortest of all
+    // pause after a failed accept, the shortest of all pauses
+    constexpr std::chrono::milliseconds rest{50};
     auto shortest = clock::duration::max();
-    // A machine may be as slow as that many times, and not each time.
+    // A slow machine may exceed the limit in some repetitions, but not in all.
     for (int i = 0; i < 20 || (shortest >= rest && i < 500); ++i) {
         running_server s;
         const auto begin = clock::now();

@@ -1,4 +1,4 @@
-// The server over real sockets.
+// The server with real sockets.
 #include "server/server.hpp"
 
 #include "server/client.hpp"
@@ -104,9 +104,9 @@ TEST(server, answers_all_however_much_it_is_to_a_client_that_ended_sending_and_r
     const std::string data(50'000, 'x');
     client(s.port()).line("set k 0 0 50000\r\n" + data + "\r\n");
     for (const std::string last : {"", "quit\r\n", "half a line"}) {
-        std::string few;  // requests in one packet that are too many for one turn
+        std::string few;  // requests in one packet that exceed a turn
         for (int i = 0; i < 5000; ++i) few += "mn\r\n";
-        std::string much;  // answers that are too much for the sockets
+        std::string much;  // answers that exceed the sockets' buffers
         for (int i = 0; i < 200; ++i) much += "get k\r\n";
         client c(s.port(), 4096);
         c.send(few + much + few + last);
@@ -121,7 +121,7 @@ TEST(server, answers_all_however_much_it_is_to_a_client_that_ended_sending_and_r
 }
 
 TEST(server, removes_expired_records_that_nobody_asks_for) {
-    constexpr unsigned records = 600;  // more than are looked at in one go
+    constexpr unsigned records = 600;  // more than one step visits
     temporary_store store;
     const std::string data(1000, 'x');
     for (unsigned i = 0; i < records; ++i) {
@@ -183,7 +183,7 @@ TEST(server, does_not_read_from_a_client_that_does_not_read) {
     for (int i = 0; i < 1000; ++i) {
         commands += "get k\r\n";
     }
-    // Were it all taken, the answers would have 7 GiB.
+    // If all of it were processed, the answers would have 7 GiB.
     constexpr std::size_t far_too_much = std::size_t{1} << 30;
     EXPECT_LT(deaf.send_until_full(commands, far_too_much), far_too_much);
     const auto stats = stats_of(other);
@@ -222,7 +222,8 @@ TEST(server, tells_clients_above_the_limit_and_closes) {
         b.send("quit\r\n");
         b.read_all();
     }
-    // The place is free once the server has noticed; until then a newcomer is refused.
+    // The slot is free once the server has noticed the close; until then new connections are
+    // refused.
     std::string answer;
     while (answer != "MN\r\n") {
         client d(s.port());

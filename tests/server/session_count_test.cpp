@@ -1,4 +1,4 @@
-// What each command counts, and what it answers when it may not; and how much is done in a turn.
+// The counters of each command, its answers under limits, and the work of one turn.
 #include "server/conversation.hpp"
 
 #include <gtest/gtest.h>
@@ -34,7 +34,7 @@ const std::vector<counting>& all_countings() {
          "END\r\n",
          {{tally::cmd_get, 2}, {tally::get_misses, 2}, {tally::get_expired, 1}}},
         {there + "flush_all\r\n",
-         "get k k x\r\n",  // the first makes room
+         "get k k x\r\n",  // the first get frees the record
          "END\r\n",
          {{tally::cmd_get, 3}, {tally::get_misses, 3}, {tally::get_flushed, 1}}},
         {expired + "flush_all\r\n",

@@ -1,4 +1,5 @@
-// What a client reads, whatever the packets; and what a client costs that does not read.
+// The answers that a client reads, for any packet boundaries; and the memory cost of a client that
+// does not read.
 #include <holdfast/eager.hpp>
 
 #include "server/conversation.hpp"

@@ -1,5 +1,5 @@
-// What a store tells of durations is in the unit that it names: on a disk that takes its time they
-// are no shorter than that, and no longer than a clock beside them says.
+// The store's reported durations have the documented units: on a slow disk they are at least the
+// delay, and at most what a clock outside measures.
 #include <holdfast/store.hpp>
 
 #include "base/clock.hpp"

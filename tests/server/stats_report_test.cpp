@@ -1,4 +1,4 @@
-// Each line of the answers to `stats` and `stats settings` shows the number that it names.
+// Each line of the answers to `stats` and `stats settings` shows the counter that it names.
 #include "server/stats_report.hpp"
 
 #include "base/clock.hpp"

@@ -1,4 +1,4 @@
-// What is looked at before its turn is what comes.
+// The lookahead returns the commands that follow.
 #include "server/upcoming.hpp"
 
 #include "server/framing.hpp"
@@ -16,7 +16,7 @@ namespace {
 using detail::framer;
 using detail::verb;
 
-/// What take() makes of each line that the framer finds in `input`, as "verb key size".
+/// The results of take() for each line that the framer finds in `input`, as "verb key size".
 std::vector<std::string> taken_from(std::string_view input, const store& records) {
     detail::upcoming_requests upcoming;
     framer cut;
@@ -35,7 +35,7 @@ std::vector<std::string> taken_from(std::string_view input, const store& records
     }
 }
 
-/// The same of each line by itself.
+/// The results of take() for each line separately.
 std::vector<std::string> one_by_one(const std::vector<std::string>& lines) {
     std::vector<std::string> all;
     for (const std::string& line : lines) {

@@ -1,5 +1,5 @@
-// tests/server/worker_by_hand.hpp: a worker without a thread of its own. The test runs its loop, so
-// it can count the turns that connections take, and say what happens between two of them.
+// tests/server/worker_by_hand.hpp: a worker without a thread. The test runs its loop, so it can
+// count the turns of connections, and act between two of them.
 #pragma once
 
 #include "server/client.hpp"
@@ -28,7 +28,7 @@ class worker_by_hand : public ::testing::Test {
     }
 
     [[nodiscard]] std::uint16_t port() const { return listening.local_endpoint().port(); }
-    /// Takes over the client that has connected. Returns the descriptor of the server's end.
+    /// Adopts the client that has connected. Returns the descriptor of the server's end.
     int adopt(int send_buffer = 0) {
         tcp::socket socket = listening.accept();
         if (send_buffer != 0) {
@@ -40,8 +40,8 @@ class worker_by_hand : public ::testing::Test {
         return fd;
     }
 
-    /// Lets the loop run until it has had nothing to do for a while. Returns the turns it took: a
-    /// number as great as `many` is that of a loop that never rests.
+    /// Runs the loop until it has been idle for a while. Returns the number of turns; a number of
+    /// at least `many` means a loop that is never idle.
     std::size_t turns() {
         std::size_t n = 0;
         while (n < many && worker.loop().run_one_for(std::chrono::milliseconds(20)) != 0) ++n;
@@ -51,7 +51,7 @@ class worker_by_hand : public ::testing::Test {
     void run_until(const Condition& is_so) {
         while (!is_so()) worker.loop().run_one_for(std::chrono::milliseconds(1));
     }
-    /// What `read` returns, which may block: the loop runs meanwhile.
+    /// Returns the result of `read`, which may block: the loop runs meanwhile.
     template <class Read>
     std::string meanwhile(const Read& read) {
         std::atomic<bool> done{false};

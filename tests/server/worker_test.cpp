@@ -1,4 +1,4 @@
-// How a worker ends, with what it has.
+// How a worker ends, with its connections.
 #include "server/worker_by_hand.hpp"
 
 namespace hf::test {
@@ -6,7 +6,7 @@ namespace {
 
 class worker_end : public worker_by_hand {
    protected:
-    /// Whether the loop ends before somebody would call it hung.
+    /// Whether the loop ends within the time limit.
     bool ends() {
         worker.loop().run_for(std::chrono::seconds(20));
         return worker.loop().stopped();
@@ -30,7 +30,7 @@ TEST_F(worker_end, shut_down_it_closes_each_idle_connection_and_counts_it_once) 
 
 TEST_F(worker_end, shut_down_without_connections_it_ends_at_once) {
     worker.shut_down();
-    worker.loop().poll();  // waits for no time to pass
+    worker.loop().poll();  // without waiting
     EXPECT_TRUE(worker.loop().stopped());
 }
 

@@ -1,4 +1,4 @@
-// tests/store/operations.hpp: every operation on one record, and what it comes to.
+// tests/store/operations.hpp: every operation on one record, and its expected result.
 #pragma once
 
 #include <holdfast/store.hpp>
@@ -16,7 +16,7 @@ struct content {
     store::attributes about;
 };
 
-/// What the operations know of the record that they are tried on.
+/// The properties of the record that an operation is applied to.
 struct subject {
     std::string key;
     content old;
@@ -28,25 +28,25 @@ struct operation {
     std::function<result<store::reply>(store&, const subject&)> run;
     store::outcome where_absent;
     store::outcome where_live;
-    /// What a record becomes; nullopt: it is gone, or still not there.
+    /// The record after the operation; nullopt: it is removed, or still absent.
     std::function<std::optional<content>(const content& old)> becomes;
-    bool needs_contents = true;  ///< of a record that may be damaged
+    bool needs_contents = true;  ///< false: it works on a damaged record, too
 };
 
-/// Of what is new.
+/// Attributes of new records.
 inline constexpr store::attributes fresh{9, 1'800'000'000};
 
 inline std::optional<content> stays(const content& old) { return old; }
 inline std::optional<content> is_gone(const content&) { return std::nullopt; }
 
-/// incr and decr count what has few enough bytes.
+/// incr and decr work only on short values.
 inline std::function<std::optional<content>(const content&)> counts_to(std::string text) {
     return [text](const content& old) {
         return content{old.data.size() == 1 ? text : old.data, old.about};
     };
 }
 
-/// What get_and_touch has read.
+/// The record returned by get_and_touch.
 inline thread_local store::record last_read;
 
 inline std::vector<operation> all_operations(const std::string& data = "new") {

@@ -1,4 +1,4 @@
-// Operations on one record are atomic whatever other threads do.
+// Operations on one record are atomic with respect to other threads.
 #include "support/effort.hpp"
 #include "temporary_store.hpp"
 
@@ -113,7 +113,8 @@ TEST(store_concurrency, a_flush_takes_nothing_that_was_stored_after_it) {
                 must(s->flush_all());
                 continue;
             }
-            // Whatever flushes around us: a record is either ours or gone, and gone stays gone.
+            // With concurrent flushes a record is either ours or removed, and a removed one does
+            // not come back.
             must(s->set(key, std::to_string(n)));
             const bool first = must(s->get(key, found));
             if (first) {

@@ -1,4 +1,4 @@
-// A record that cannot be decoded is reported, never believed, and can be replaced.
+// A record that cannot be decoded is reported as damage, and can be replaced.
 #include "temporary_store.hpp"
 
 #include <gtest/gtest.h>
@@ -16,7 +16,7 @@ class store_damage : public ::testing::Test {
     temporary_store s;
     store::record found;
 
-    /// Changes the bytes under `key` behind the store's back.
+    /// Changes the bytes under `key` directly in the map.
     template <class Change>
     void damage(std::string_view key, const Change& change) {
         {

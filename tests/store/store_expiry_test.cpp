@@ -1,5 +1,5 @@
-// Expired and flushed records are absent for every operation, and give their space back when they
-// are met.
+// Expired and flushed records are absent for every operation, and are freed when an operation meets
+// them.
 #include "temporary_store.hpp"
 
 #include <gtest/gtest.h>
@@ -22,7 +22,8 @@ class store_expiry : public ::testing::Test {
         EXPECT_EQ(must(s->set(key, data, {.expires = expires})).what, outcome::stored);
     }
     bool has(std::string_view key) { return must(s->get(key, found)); }
-    /// Records in the map, dead ones included, the store's own not. The store is opened anew.
+    /// Number of records in the map, including dead ones, without the store's own. Reopens the
+    /// store.
     std::size_t records_in_the_map() {
         std::size_t count = 0;
         {
@@ -80,11 +81,11 @@ TEST_F(store_expiry, an_expired_record_is_absent_for_every_operation) {
     EXPECT_TRUE(has("k"));
 }
 
-/// What a read says of a record that it does not give: why it is not there, and nothing of before.
+/// A read of a dead record reports the reason, and no data of an earlier read.
 TEST_F(store_expiry, reads_tell_how_a_record_has_ended) {
     using end = store::record::end;
     const auto read = [&](bool touching) {
-        found.ended = end::flushed;  // of an earlier read
+        found.ended = end::flushed;  // value of an earlier read
         if (touching) {
             must(s->get_and_touch("k", 0, found));
         } else {
@@ -284,13 +285,13 @@ TEST_F(store_expiry, purge_looks_at_no_more_records_than_it_was_told) {
             purged += now;
         }
         EXPECT_EQ(purged, all);
-        must(s->purge(1));  // behind the last: the next call begins anew
+        must(s->purge(1));  // reaches the end: the next call restarts
     }
     EXPECT_EQ(records_in_the_map(), 0U);
 }
 
 TEST_F(store_expiry, purge_ends_early_where_records_are_large) {
-    // Four of them, with their headers, have just the megabyte that ends a call.
+    // Four of them, with their headers, have exactly the megabyte that ends a call.
     constexpr std::size_t header = 16;  // with an expiry
     const std::string quarter((std::size_t{256} << 10) - header, 'x');
     const std::string less = quarter.substr(1);

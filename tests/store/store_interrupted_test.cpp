@@ -1,5 +1,5 @@
-// What others do in the middle of an operation: it comes to what it would have come to before them
-// or behind them, in its answer and in what is there afterwards.
+// Operations that are interrupted by another: answer and result are as if one had run before the
+// other.
 #include "store/operations.hpp"
 #include "sync_points.hpp"
 #include "temporary_store.hpp"
@@ -18,11 +18,11 @@ namespace {
 
 using outcome = store::outcome;
 
-/// Where a large record is ready, and not linked yet.
+/// A large record is prepared, and not linked yet.
 constexpr const char* ready = "store V1";
 constexpr std::size_t large = 70'000;
 
-/// What two operations on a record have come to.
+/// The results of two operations on a record.
 struct end {
     std::optional<outcome> first;
     std::optional<outcome> second;
@@ -46,7 +46,7 @@ class store_interrupted : public ::testing::Test {
         if (!sync_points::exist) GTEST_SKIP() << "built without persist points";
     }
 
-    /// Those of all operations that have one of these names.
+    /// All operations with one of these names.
     static std::vector<operation> named(const std::set<std::string>& names,
                                         const std::string& data) {
         std::vector<operation> all = all_operations(data);
@@ -66,7 +66,7 @@ class store_interrupted : public ::testing::Test {
         });
         return all;
     }
-    /// A record of its own; `dead`: it has expired.
+    /// A new record; `dead`: it has expired.
     subject fresh_subject(bool there, bool dead) {
         subject r{"key " + std::to_string(++subjects), {std::string(large, '7'), {3, 0}}, 1};
         if (there) r.unique = must(s->set(r.key, r.old.data, r.old.about)).number;
@@ -83,7 +83,7 @@ class store_interrupted : public ::testing::Test {
         return content{std::string(found.data()), found.about};
     }
 
-    sync_points points;  // outlives the store's clock, which comes by its hook
+    sync_points points;  // outlives the store's clock, which uses its hook
     temporary_store s;
     unsigned subjects = 0;
 };
@@ -115,7 +115,8 @@ TEST_F(store_interrupted, a_large_record_is_written_as_if_nobody_had_come_betwee
                         done = true;
                     });
                     while (!done && !points.is_held(ready)) std::this_thread::yield();
-                    // One that does not come there is over, and nobody else is to be held.
+                    // An operation that does not reach the point is over; then no other must be
+                    // stopped there.
                     if (!points.is_held(ready)) points.release(ready);
                     found.second = run(inner, r);
                     points.release(ready);
@@ -134,7 +135,7 @@ TEST_F(store_interrupted, a_large_record_is_written_as_if_nobody_had_come_betwee
     }
 }
 
-// Else the record would be there for a moment, dead, and its space with it.
+// Otherwise the record would exist for a moment, expired, and occupy space.
 TEST_F(store_interrupted, what_a_flush_has_overtaken_is_not_put_in_place) {
     must(s->flush_all());
     const std::string ready_again = std::string(ready) + ":";
@@ -154,15 +155,16 @@ TEST_F(store_interrupted, what_a_flush_has_overtaken_is_not_put_in_place) {
     EXPECT_TRUE(must(s->get("k", found)));
 }
 
-// A number that was drawn before a flush must not get into a record that was stored behind it.
+// A number that was allocated before a flush must not be stored in a record that was written after
+// it.
 TEST_F(store_interrupted, counting_takes_nothing_away_that_was_stored_behind_a_flush) {
     constexpr int counting = 4;
     temporary_store without_clock{std::chrono::microseconds(0)};
     store* const kept = &*without_clock;
     store::record found;
     for (int round = 0; round < 20 && !HasFailure(); ++round) {
-        // Keys with the same first eight bytes lie in nodes of their own, away from the store's
-        // record; with one more the node is split, and locked while it is logged.
+        // Keys with the same first eight bytes are in separate nodes, away from the store's own
+        // record; with one more key the node splits, and is locked while it is logged.
         const std::string begin = std::to_string(10'000'000 + round);
         for (char c = 'a'; c < 'o'; ++c) must(kept->set(begin + c, "1"));
         must(kept->sync());

@@ -1,4 +1,4 @@
-// Any sequence of operations, restarts included, comes to what it comes to on a plain map.
+// Any sequence of operations, with restarts, has the same results as on a std::map.
 #include "store/store_number.hpp"
 #include "temporary_store.hpp"
 
@@ -24,7 +24,7 @@ struct entry {
     u64 cas = 0;
 };
 
-/// memcached's semantics, written down as simply as possible.
+/// memcached's semantics, as simply as possible.
 struct model {
     std::map<std::string, entry> records;
     u64 now = 0;

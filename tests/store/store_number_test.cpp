@@ -1,4 +1,4 @@
-// Numbers are read as memcached reads them.
+// Numbers are parsed as by memcached.
 #include "store/store_number.hpp"
 
 #include <gtest/gtest.h>
@@ -67,7 +67,7 @@ TEST(store_number, refuses_what_is_no_number) {
     }
 }
 
-/// memcached's own reading, by the functions of C that it uses.
+/// memcached's parsing, with the C functions that it uses.
 template <class T, class Convert>
 std::optional<T> as_c_reads(const std::string& text, Convert convert) {
     char* end = nullptr;
@@ -83,7 +83,7 @@ std::optional<T> as_c_reads(const std::string& text, Convert convert) {
     return value;
 }
 
-/// Whatever lies behind the text.
+/// For any bytes after the text.
 void expect_read_as_c_does(const std::string& text) {
     for (const char behind : "5 -x") {
         const std::string more = text + behind;
@@ -94,7 +94,7 @@ void expect_read_as_c_does(const std::string& text) {
     }
 }
 
-// The neighbours of each character that counts, too.
+// Including the neighbours of each significant character.
 TEST(store_number, reads_every_short_text_as_c_does) {
     constexpr std::string_view alphabet = "\0\x08\t\r\x0e !+,-/09:x"sv;
     std::string text;

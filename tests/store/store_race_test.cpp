@@ -1,5 +1,5 @@
 // Threads on the same records: numbers at the end of a block, large values against small ones,
-// expiry against writes that carry it on.
+// expiry against writes that extend it.
 #include "store/store_record.hpp"
 #include "store/store_unique.hpp"
 #include "support/effort.hpp"
@@ -22,8 +22,8 @@ namespace {
 using outcome = store::outcome;
 using numbers = detail::unique_numbers;
 
-/// A store whose clock, asked for the first time from now on, does something else before: as
-/// another thread would that comes between a look at the clock and what follows from it.
+/// A store whose next reading of the clock first calls a function, to simulate another thread
+/// between the reading and its use.
 class interrupted_clock {
    public:
     interrupted_clock()
@@ -70,7 +70,7 @@ TEST(store_race, a_flush_that_is_put_off_anew_when_its_time_has_come_waits) {
 }
 
 #ifdef HF_PERSIST_POINTS
-/// Blocks of so few numbers while it lives.
+/// While it exists, blocks have only this many numbers.
 class small_blocks {
    public:
     explicit small_blocks(std::uint64_t size) {
@@ -144,7 +144,7 @@ TEST(store_race, when_all_numbers_are_spent_writes_are_refused_and_reads_are_not
 #endif
 
 std::string value_of(std::uint64_t n) {
-    // Some lie in a block, some in an extent of their own.
+    // Some are in blocks, some in extents.
     const std::size_t size = n % 3 == 0 ? 70'000 + n % 50'000 : 20 + n % 300;
     std::string v(size, static_cast<char>('a' + n % 26));
     v.replace(0, 19, std::to_string(1'000'000'000'000'000'000U + n));
@@ -222,7 +222,7 @@ TEST(store_race, what_a_touch_has_let_expire_no_append_brings_back) {
     });
     store::record found;
     for (unsigned round = 0; round < rounds; ++round) {
-        // Small ones are changed under the node's lock, large ones beside it.
+        // Small ones are changed under the node's lock, large ones without it.
         const std::size_t size = round % 4 == 3 ? 70'000 : round % 2 == 1 ? 5000 : 10;
         must(s->set("k", std::string(size, 'x')));
         start.arrive_and_wait();

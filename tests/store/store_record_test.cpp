@@ -1,4 +1,4 @@
-// Records come back as they were written, and nothing else decodes.
+// Records decode as they were written, and other bytes do not decode.
 #include "store/store_record.hpp"
 
 #include "base/checksum.hpp"
@@ -21,7 +21,7 @@ std::string encoded(const record_header& header, std::string_view data) {
     return std::string(encode(header).view()).append(data);
 }
 
-/// `bytes` with the byte at `at` changed and a checksum that fits again.
+/// `bytes` with the byte at `at` changed and a corrected checksum.
 template <class Check>
 std::string changed(std::string bytes, std::size_t at, char to, std::size_t check_at) {
     bytes[at] = to;
@@ -36,7 +36,7 @@ void expect_same(const record_header& back, const record_header& header) {
     EXPECT_EQ(back.unique, header.unique);
 }
 
-/// Each bit of each field alone and with the other fields, and none.
+/// Each bit of each field alone, with the other fields, and none.
 std::vector<record_header> telling_headers() {
     std::vector<record_header> all{{}, example};
     for (unsigned bit = 0; bit < 64; ++bit) {
@@ -87,7 +87,7 @@ TEST(store_record, takes_no_more_bytes_than_a_drafts_room) {
     EXPECT_EQ(encode({0, 0, u64{1} << 56}).size, 9U);
 }
 
-// The bytes lie at the end of what may be read.
+// The bytes are at the end of readable memory.
 TEST(store_record, is_not_read_beyond_its_bytes) {
     constexpr std::size_t page = 4096;
     void* const p =
@@ -130,7 +130,7 @@ TEST(store_record, with_any_other_tag_does_not_decode) {
     }
 }
 
-// The checksum alone would say nothing against what another program has written in good order.
+// The checksum alone would not detect what another program has written correctly.
 TEST(store_record, of_another_kind_or_version_does_not_decode_though_its_checksum_fits) {
     const auto record = encode_version_1(example, "hello");
     std::string master(master_record_bytes, '\0');

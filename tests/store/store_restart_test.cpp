@@ -1,4 +1,4 @@
-// What the store promises over restarts.
+// The store's guarantees over restarts.
 #include "store/store_record.hpp"
 #include "store/store_unique.hpp"
 #include "temporary_store.hpp"
@@ -84,7 +84,7 @@ TEST(store_restart, never_gives_a_cas_unique_out_twice) {
     }
 }
 
-/// The store's own record, as somebody else left it.
+/// Writes the store's own record directly.
 void put_master(map& records, const detail::master_record& master) {
     char bytes[detail::master_record_bytes];
     detail::encode(master, bytes);
@@ -136,7 +136,7 @@ TEST(store_restart, takes_records_up_to_the_flush_mark_for_flushed) {
     EXPECT_TRUE(must(s->get("1001", found)));
 }
 
-/// What the map has under the key, behind the store's back.
+/// The map's value for the key, without the store's decoding.
 std::string raw(temporary_store& s, std::string_view key) {
     auto records = s.as_map();
     std::string bytes;
@@ -190,7 +190,7 @@ TEST(store_restart, goes_on_with_what_programs_of_before_wrote) {
     EXPECT_EQ(raw(s, "large").size(), 8U + 4 + 8 + large.size());
 }
 
-// Whatever comes first: a short header must not be there without the store's own record.
+// A record with a short header must not exist without the store's own record.
 TEST(store_restart, says_that_headers_may_be_short_before_the_first_is_written) {
     using operation = void (*)(temporary_store&);
     const operation first_ones[] = {

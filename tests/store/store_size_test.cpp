@@ -1,4 +1,4 @@
-// Data from nothing to 64 MiB.
+// Data from 0 bytes to 64 MiB.
 #include "temporary_store.hpp"
 
 #include <gtest/gtest.h>

@@ -1,5 +1,4 @@
-// A store at its bound: how much it takes, and that what was removed can be used again, in whatever
-// sizes, however long it goes on.
+// A store at its size limit: its capacity, and the reuse of freed space for any sizes and any time.
 #include <holdfast/store.hpp>
 
 #include "base/random.hpp"
@@ -26,7 +25,7 @@ class store_space : public on_tmpfs {
         o.map.region.max_size = bound;
         return must(store::open(file, o));
     }
-    /// Without a common prefix: a layer of keys that have one stays when they go.
+    /// Without a common prefix: a layer of keys with one stays when the keys are removed.
     static std::string key_of(u64 n) {
         splitmix64 r(n);
         return std::to_string(r());
@@ -40,7 +39,7 @@ class store_space : public on_tmpfs {
         EXPECT_EQ(done.error().code, errc::no_space) << done.error().to_string();
         return false;
     }
-    /// Values of a size, from a number on, until there is no room.
+    /// Puts values of one size, numbered from `from`, until there is no space.
     static u64 fill(store& s, u64 from, std::size_t size) {
         u64 taken = 0;
         while (has_room(s, from + taken, size)) ++taken;
@@ -51,7 +50,7 @@ class store_space : public on_tmpfs {
     }
 };
 
-/// Keys of ten bytes, as they are counted up, or at random: then leaves are fuller, or less.
+/// Keys of ten bytes, in ascending or random order, which affects how full leaves are.
 TEST_F(store_space, takes_values_of_500_bytes_up_to_most_of_its_bound) {
     const std::string value(500, 'v');
     const auto filled = [&](u64 bound, u64 first, bool ascending) {
@@ -67,7 +66,8 @@ TEST_F(store_space, takes_values_of_500_bytes_up_to_most_of_its_bound) {
         must(s.close());
         return share(bytes, bound);
     };
-    for (const u64 first : {4 * mib, 16 * mib}) {  // header, descriptors, root, two logs: of 256
+    // overhead: header, descriptors, root, two logs, of 256 pages
+    for (const u64 first : {4 * mib, 16 * mib}) {
         EXPECT_GT(filled(16 * mib, first, true), 0.84) << first;
         EXPECT_GT(filled(16 * mib, first, false), 0.83) << first;
     }
@@ -77,8 +77,8 @@ TEST_F(store_space, takes_values_of_500_bytes_up_to_most_of_its_bound) {
     }
 }
 
-// Neighbours of what is left keep their slabs, so other sizes have no room. Whoever is refused is
-// told so, and what helps.
+// Records that are left keep their slabs, so other sizes find no space. The error says so, and
+// names the remedy.
 TEST_F(store_space, says_that_free_blocks_are_of_another_size) {
     store s = open(16 * mib, 16 * mib);
     const u64 stored = fill(s, 0, 500);
@@ -107,8 +107,8 @@ TEST_F(store_space, has_room_for_what_is_smaller_than_what_was_removed) {
     EXPECT_GT(fill(s, 4 * stored, 500), stored * 9 / 10) << "those blocks are what they were";
 }
 
-/// Values come and go at random, and so do their sizes, by ages in which some are usual: the worst
-/// that can be done to slabs that nobody packs.
+/// Values of random sizes are inserted and removed, with periods in which some sizes are frequent:
+/// the worst case for slabs without compaction.
 class store_churn : public store_space, public ::testing::WithParamInterface<u64> {
    protected:
     struct stored {
@@ -126,7 +126,7 @@ class store_churn : public store_space, public ::testing::WithParamInterface<u64
         there_[which] = there_.back();
         there_.pop_back();
     }
-    /// Here and there, or the oldest ones, or a large part of all.
+    /// Removes random records, the oldest ones, or a large part of all.
     void remove_some(store& s) {
         const std::size_t all = there_.size();
         const std::size_t some = r_.below(8) == 0 ? all * 3 / 4 : all / 12;
@@ -169,7 +169,7 @@ TEST_P(store_churn, leaves_room_for_most_of_what_a_fresh_store_takes) {
     }
     RecordProperty("least", std::to_string(least));
     RecordProperty("mean", std::to_string(sum / turns));
-    // Small values here and there keep slabs from larger ones, until they go themselves.
+    // Scattered small values keep slabs from larger ones until they are removed.
     EXPECT_GT(sum / turns, 0.25);
     expect_all(s);
     must(s.close());

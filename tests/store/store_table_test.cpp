@@ -1,5 +1,4 @@
-// Every operation on a record in every state: what it comes to, what is there afterwards, and whose
-// space was given back.
+// Every operation on a record in every state: its result, the stored record, and the freed space.
 #include "store/operations.hpp"
 #include "temporary_store.hpp"
 
@@ -16,8 +15,8 @@ namespace {
 using outcome = store::outcome;
 using u64 = std::uint64_t;
 
-/// Numbers, of which only the first has few enough bytes to be counted. The others lie on both
-/// sides of where a record is changed under its node's lock, and in an extent of its own.
+/// Values as numbers; only the first is short enough to be counted. The others are on both sides of
+/// the limit for changes under the node's lock, and in an extent.
 const std::size_t sizes[] = {1, 4096, 4097, 70'000};
 
 class store_table : public ::testing::Test {
@@ -27,7 +26,7 @@ class store_table : public ::testing::Test {
         subject to;
     };
 
-    /// One subject for each operation and size; `expires` counts from now, 0: never.
+    /// One subject for each operation and size; `expires` is relative to now, 0: never.
     void prepare(const std::string& state, u64 expires) {
         for (const operation& o : all_operations()) {
             for (const std::size_t size : sizes) {
@@ -59,7 +58,7 @@ class store_table : public ::testing::Test {
         EXPECT_EQ(found.about.flags, expected->about.flags);
         EXPECT_EQ(found.about.expires, expected->about.expires);
     }
-    /// Does it and looks at what is the same for all operations.
+    /// Runs the operation and checks what all operations have in common.
     store::reply done(const trial& t, outcome expected) {
         const auto reply = must(t.does.run(*s, t.to));
         EXPECT_EQ(to_string(reply.what), to_string(expected));
@@ -75,7 +74,7 @@ class store_table : public ::testing::Test {
         return reply;
     }
 
-    temporary_store s{std::chrono::microseconds(0)};  // no clock: an epoch ends when one is told
+    temporary_store s{std::chrono::microseconds(0)};  // no clock: epochs end on request
     std::map<std::string, std::vector<trial>> trials;
 };
 

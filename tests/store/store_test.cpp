@@ -1,4 +1,4 @@
-// Each operation comes to what memcached's comes to.
+// Each operation has the same result as memcached's.
 #include "temporary_store.hpp"
 
 #include <gtest/gtest.h>
@@ -198,7 +198,7 @@ TEST_F(store_operations, keys_have_1_to_4096_bytes_of_any_value) {
 
 TEST_F(store_operations, scan_visits_live_records_in_order_with_what_belongs_to_them) {
     set("d", "0");
-    must(s->flush_all());  // from here on there is a record of the store itself as well
+    must(s->flush_all());  // from here on the store's own record exists, too
     set("b", "2", {.flags = 5});
     set("a", "1", {.expires = s.now() + 1});
     set("c", "3", {.expires = s.now() + 9});

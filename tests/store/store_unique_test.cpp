@@ -1,4 +1,4 @@
-// Unique numbers stay within their block and never come twice.
+// Unique numbers stay within their block and are never repeated.
 #include "store/store_unique.hpp"
 
 #include <gtest/gtest.h>
@@ -41,8 +41,8 @@ TEST(unique_numbers, are_none_before_a_block_was_opened) {
     EXPECT_EQ(unique_numbers().draw(), std::nullopt);
 }
 
-// Who draws between the two stores of open_block() has nothing yet, and no number of the block
-// that is left out.
+// A thread that draws between the two stores of open_block() gets no number, in particular none of
+// the skipped block.
 TEST(unique_numbers, come_from_no_block_between_two_that_are_opened) {
     constexpr u64 blocks = 20'000;
     unique_numbers numbers;

@@ -1,4 +1,4 @@
-// storm/crash_fixture.hpp: one map, power cuts where the test wants them, and what must be left.
+// storm/crash_fixture.hpp: a map with power failures at chosen places, and its expected contents.
 #pragma once
 
 #include "base/random.hpp"
@@ -22,7 +22,7 @@ class crashing_map : public on_tmpfs {
    protected:
     ~crashing_map() override { machine_.reset(); }
 
-    /// Creates the region, or opens what the last crash has left.
+    /// Creates the region, or recovers it after the last crash.
     void open(const machine_options& o) {
         options_ = o;
         options_.small_values = small_values_;
@@ -41,7 +41,7 @@ class crashing_map : public on_tmpfs {
     void put(const std::string& key, const std::string& value) {
         note(must(m()->put(key, value)).written_in, key, value);
     }
-    /// False: there is no room.
+    /// False: no space.
     bool try_put(const std::string& key, const std::string& value) {
         const auto done = m()->put(key, value);
         if (done) {
@@ -60,7 +60,7 @@ class crashing_map : public on_tmpfs {
     }
     void end_epoch() { m().end_epoch(); }
 
-    /// Starts over with another region.
+    /// Starts over with a new region.
     void forget() {
         machine_.reset();
         shadow_.reset();
@@ -70,10 +70,10 @@ class crashing_map : public on_tmpfs {
         history_.clear();
     }
 
-    /// How much of what nobody has flushed reached the medium before the power went.
+    /// The part of the unflushed lines that reached the medium before the power failure.
     enum class evicted { nothing, half, everything };
 
-    /// The power goes: the file is what is left, closed.
+    /// Power failure: the file gets the medium's contents, and is closed.
     void crash(evicted how) {
         xoshiro256ss r(++crashes_);
         const u64 bytes = m().behind().file().size();
@@ -85,7 +85,7 @@ class crashing_map : public on_tmpfs {
         machine_.reset();
         shadow_.reset();
         write_file(file, image);
-        // A pass in the background ends epochs, too: so each write knows its own.
+        // A background pass also ends epochs, so each write has its epoch recorded.
         const u64 failed = epoch_of_image(image);
         for (done_write& w : history_) {
             if (w.epoch < failed) apply(kept_, w.key, w.value);
@@ -94,7 +94,7 @@ class crashing_map : public on_tmpfs {
         now_ = kept_;
     }
 
-    /// What an opening finds, and what `holdfast check` says.
+    /// Checks the recovered contents, and the result of `holdfast check`.
     void expect_kept(const std::string& when) {
         ASSERT_EQ(audit_of(file), std::vector<std::string>{}) << when;
         const auto copy = dir / "copy.hf";
@@ -129,21 +129,21 @@ class crashing_map : public on_tmpfs {
         }
     }
 
-    bool small_values_ = false;  ///< they lie in the leaves
+    bool small_values_ = false;  ///< inlined values
     machine_options options_;
-    contents now_;                     ///< all that was written
-    contents kept_;                    ///< what the last crash has left
+    contents now_;                     ///< all writes
+    contents kept_;                    ///< the contents after the last crash
     std::vector<done_write> history_;  ///< since then
     u64 crashes_ = 0;
     std::unique_ptr<shadow_memory> shadow_;
     std::optional<machine> machine_;
 };
 
-/// The same of maps with small values in their leaves (true), and of others.
+/// As crashing_map, for maps with inlined values (true) and without.
 class crashing_map_of_a_kind : public crashing_map, public ::testing::WithParamInterface<bool> {
    protected:
     void SetUp() override { small_values_ = GetParam(); }
-    /// An epoch at which the upper bits change that a leaf's value logs do not have.
+    /// An epoch at which the upper bits change that a leaf's value logs do not contain.
     [[nodiscard]] u64 wrap() const {
         return u64{1} << (small_values_ ? masstree_detail::inlined::epoch_bits : 16);
     }

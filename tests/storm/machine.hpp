@@ -1,6 +1,6 @@
-// storm/machine.hpp: a map together with what stands behind it, for tests of the whole house.
+// storm/machine.hpp: a map and its engine, for tests of the whole system.
 //
-// The one place of these tests that knows how a region is opened and how an epoch is ended.
+// The only file of these tests that opens regions and ends epochs.
 #pragma once
 
 #include <holdfast/map.hpp>
@@ -26,10 +26,10 @@ struct machine_options {
     std::chrono::microseconds epoch{0};
     medium_kind medium = medium_kind::shm;
     bool flushes = true;
-    bool small_values = false;  ///< in the leaves
+    bool small_values = false;  ///< inlined
 };
 
-/// A map whose epochs the test ends.
+/// A map whose epochs are ended by the test.
 class machine {
    public:
     using options = machine_options;
@@ -62,7 +62,7 @@ class machine {
     [[nodiscard]] engine<incll_discipline>& behind() noexcept { return *engine_; }
     [[nodiscard]] std::byte* base() noexcept { return engine_->file().base(); }
 
-    /// Each run of pages of the heap, with the world stopped.
+    /// Calls f for each page run of the heap, while all operations are stopped.
     template <class F>
     void each_run(F&& visit) {
         engine_->memory().pages().walk([&](u64 offset, const page_run& run) {
@@ -76,14 +76,14 @@ class machine {
     engine<incll_discipline>* engine_;
 };
 
-/// The epoch that was running when the medium was left with this image: it has failed, and what
-/// comes back is the end of the one before.
+/// The epoch that was current when the medium had this image: it has failed, and recovery restores
+/// the end of the one before.
 inline u64 epoch_of_image(const std::vector<std::byte>& image) {
     return must(
         layout::epoch_record_load(reinterpret_cast<const layout::header*>(image.data())->epoch));
 }
 
-/// What `holdfast check` finds wrong with a closed region; empty: nothing.
+/// The violations that `holdfast check` finds in a closed region; empty: none.
 inline std::vector<std::string> audit_of(const std::filesystem::path& file) {
     std::vector<std::string> wrong;
     const inspection looked = inspect_map(file);

@@ -17,7 +17,7 @@ u64 mix(u64 a, u64 b) noexcept {
     return z ^ (z >> 31);
 }
 
-/// Short ones first of all: full leaves of one layer; then two layers, and many.
+/// Short keys first: full leaves of one layer; then two layers, and many.
 std::string name_of(u32 key) {
     const u32 n = key / 8;
     switch (key % 8) {
@@ -57,12 +57,13 @@ std::optional<u32> population::find(std::string_view name) const {
 state population::state_of(u32 key, u32 version) const {
     if (version == 0) return {};
     const u64 h = mix(key, version);
-    // Times in which most is removed, so that leaves run empty; neighbours have them together.
+    // Periods in which most keys are removed, so that leaves become empty; neighbours have the same
+    // periods.
     const bool shrinking = ((version / 8) + key / 64) % 3 == 0;
     if (h % 16 < (shrinking ? 11U : 2U)) return {};
     const u64 dice = (h >> 8) % 2048;
     const u64 random = h >> 24;
-    if (dice == 0) return {true, 66'000 + random % 20'000};  // an extent of its own
+    if (dice == 0) return {true, 66'000 + random % 20'000};  // in an extent
     if (dice < 8) return {true, 4096 + random % 30'000};
     if (dice < 128) return {true, 200 + random % 2000};
     if (small_ && dice < 1800) return {true, 8 - (dice % 4 == 0 ? random % 3 : 0)};

@@ -1,4 +1,4 @@
-// Races, step by step: a thread is held at a persist point while another one does its work.
+// Races, step by step: a thread is stopped at a persist point while another one works.
 #include "storm/crash_fixture.hpp"
 #include "sync_points.hpp"
 
@@ -13,7 +13,7 @@ class race : public crashing_map_of_a_kind {
         crashing_map_of_a_kind::SetUp();
         if (!sync_points::exist) GTEST_SKIP() << "this build has no persist points";
     }
-    /// Long enough for a thread that is not kept back to be through.
+    /// Long enough for a thread that is not blocked to finish.
     static void let_others_run() {
         for (unsigned i = 0; i < 200; ++i) {
             std::this_thread::yield();
@@ -31,10 +31,10 @@ TEST_P(race, who_comes_to_a_leaf_that_is_being_rolled_back_waits_until_it_is) {
     put("key 7", "lost");
     crash(evicted::everything);
     sync_points points;
-    // The upper bits of the leaf's epochs have moved on.
+    // The upper bits of the leaf's epochs have changed.
     const std::string point = GetParam() ? "masstree U3" : "masstree U1";
     points.hold(point);
-    open();  // its pass comes to the leaf
+    open();  // its background pass reaches the leaf
     points.await(point);
     std::atomic<unsigned> done{0};
     std::thread writer([&] {
@@ -68,7 +68,7 @@ TEST_P(race, a_large_value_that_is_filled_over_boundaries_is_there_from_its_put_
     points.hold("store V1");
     std::thread writer([&] { large_epoch = must(m()->put("large", large)).written_in; });
     points.await("store V1");
-    // Its space is nobody else's, whatever comes and goes meanwhile.
+    // Its space must not be allocated again meanwhile.
     for (unsigned i = 0; i < 30; ++i) {
         put("another " + std::to_string(i % 5), std::string(280'000 + i * 1000, 'a'));
         end_epoch();
@@ -107,7 +107,7 @@ TEST_P(race, readers_of_a_leaf_that_is_about_to_split_see_all_of_it) {
     for (unsigned i = 10; i < 24; ++i) put("key " + std::to_string(i), "v" + std::to_string(i));
     end_epoch();
     sync_points points;
-    points.hold("undo L1");  // the leaf is locked, and just logged
+    points.hold("undo L1");  // the leaf is locked, and was just logged
     std::thread writer([&] { put("key 165", "new"); });
     points.await("undo L1");
     {
@@ -134,7 +134,7 @@ TEST_P(race, nobody_enters_an_epoch_before_the_last_one_is_counted) {
     end_epoch();
     put("one", "2");
     sync_points points;
-    points.hold("epoch E1");  // everything is durable but the number
+    points.hold("epoch E1");  // everything is durable except the epoch record
     std::thread boundary([&] { m().end_epoch(); });
     points.await("epoch E1");
     std::atomic<bool> entered{false};
@@ -145,7 +145,7 @@ TEST_P(race, nobody_enters_an_epoch_before_the_last_one_is_counted) {
     let_others_run();
     EXPECT_FALSE(entered);
     EXPECT_LT(m()->durable_epoch(), m()->current_epoch());
-    shadow().cut(file);  // here: the epoch has failed
+    shadow().cut(file);  // the epoch has failed
     points.release("epoch E1");
     boundary.join();
     writer.join();

@@ -1,5 +1,5 @@
-// What hardly ever happens by itself: huge epochs, deep layers that split, full regions, lists of
-// threads that have just ended, passes that are stopped.
+// Rare cases: very large epochs, deep layers that split, full regions, lists of threads that have
+// just ended, interrupted passes.
 #include "storm/crash_fixture.hpp"
 #include "support/effort.hpp"
 
@@ -14,7 +14,7 @@ class rare : public crashing_map {
         const u64 big = __builtin_bswap64(n * 0x9e3779b97f4a7c15);
         return {reinterpret_cast<const char*>(&big), 8};
     }
-    /// Waits for the pass that an opening after a crash begins.
+    /// Waits for the background pass after recovery.
     void await_pass() {
         while (m().has_failed_epochs()) std::this_thread::yield();
     }
@@ -25,7 +25,7 @@ TEST_F(rare, an_epoch_of_more_lines_than_are_kept_back_is_durable_as_a_whole) {
     // Five lines a leaf, and half-full leaves: more than 65,536 (lane.hpp, preflush_lag).
     constexpr u64 many = 120'000;
     for (u64 i = 0; i < many; ++i) must(m()->put(number(i), "v"));
-    // These lines went early, and change again.
+    // These lines were flushed early, and change again.
     for (u64 i = 0; i < many; i += 100) must(m()->put(number(i), "w"));
     end_epoch();
     crash(evicted::nothing);
@@ -37,7 +37,7 @@ TEST_F(rare, an_epoch_of_more_lines_than_are_kept_back_is_durable_as_a_whole) {
         ASSERT_TRUE(must(m()->get(number(i), found))) << i;
         ASSERT_EQ(found, i % 100 == 0 ? "w" : "v") << i;
     }
-    // And a second one is taken back as a whole.
+    // A second epoch is undone as a whole.
     for (u64 i = 0; i < many; ++i) must(m()->put(number(i), "x"));
     for (u64 i = 0; i < 20'000; ++i) must(m()->put(number(many + i), "y"));
     crash(evicted::everything);
@@ -78,11 +78,11 @@ TEST_F(rare, a_layer_far_below_splits_and_shrinks_and_comes_back) {
 TEST_F(rare, blocks_that_a_thread_has_freed_and_left_behind_are_not_reused_in_that_epoch) {
     open({});
     for (unsigned size : {10U, 100U, 700U, 5000U}) {
-        put("mine", "x");  // so that the threads get lanes that are not this one's
+        put("mine", "x");  // so that the threads get other lanes than this one
         const auto key = [&](const char* who, unsigned i) {
             return std::string(who) + std::to_string(size) + "/" + std::to_string(i);
         };
-        // As long as pieces of a slab are left, nobody looks for others' lists.
+        // While parts of a slab are free, no thread takes over lists of others.
         const unsigned count = size > 1000 ? 64 : 300;
         std::thread([&] {
             for (unsigned i = 0; i < count; ++i) put(key("old", i), std::string(size, 'o'));
@@ -96,7 +96,7 @@ TEST_F(rare, blocks_that_a_thread_has_freed_and_left_behind_are_not_reused_in_th
         expect_kept("values of " + std::to_string(size));
         if (HasFatalFailure()) return;
         open();
-        // One epoch later they may be, and what was freed is not lost.
+        // One epoch later lists may be taken over, and freed blocks are not lost.
         std::thread([&] {
             for (unsigned i = 0; i < count; ++i) remove(key("old", i));
         }).join();
@@ -177,10 +177,10 @@ TEST_F(rare, a_pass_leaves_nothing_of_a_failed_epoch_in_thousands_of_records) {
         for (unsigned i = 3000; i < 3500; ++i) put(key(i), "lost");
         crash(evicted::everything);
         open();
-        await_pass();  // nobody else has looked at the leaves
+        await_pass();  // no other access to the leaves yet
         expect_contents(m(), "after the pass");
         if (HasFatalFailure()) return;
-        // What the pass has written is durable: it needs no failed epoch any more.
+        // The pass's changes are durable: they depend on no failed epoch.
         crash(evicted::nothing);
         expect_kept("after the pass and another crash");
         if (HasFatalFailure()) return;

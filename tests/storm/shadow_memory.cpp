@@ -19,7 +19,7 @@ namespace {
 constexpr std::size_t words_per_line = line_size / sizeof(u64);
 using line_words = std::array<u64, words_per_line>;
 
-/// No sanitizer is to see it: the line is read while its owner stores to it.
+/// Without sanitizers: the line is read while its owner stores to it.
 u64 word_at(const void* p) noexcept {
     u64 w = 0;
     asm volatile("movq %1, %0" : "=r"(w) : "m"(*static_cast<const u64*>(p)) : "memory");
@@ -28,7 +28,8 @@ u64 word_at(const void* p) noexcept {
 
 /// S1.
 line_words line_at(const std::byte* line) noexcept {
-    constexpr u64 too_long = 40'000;  // cycles: the thread was away, and much may have happened
+    // cycles: the thread was preempted, and much may have happened
+    constexpr u64 too_long = 40'000;
     for (;;) {
         line_words first;
         line_words second;
@@ -39,7 +40,7 @@ line_words line_at(const std::byte* line) noexcept {
     }
 }
 
-/// A thread's place at the gate of cut(), and what it has flushed since its last fence.
+/// A thread's slot in the gate of cut(), and its flushes since its last fence.
 struct alignas(64) place {
     std::atomic<u32> busy{0};
     std::atomic<bool> owned{false};
@@ -70,7 +71,7 @@ std::atomic<u64> shadows{0};
 
 }  // namespace
 
-/// While it lives cut() waits; false if the power has gone.
+/// While it exists cut() waits; false if the power has failed.
 class shadow_memory::user {
    public:
     explicit user(shadow_memory& s) : place_(*me.mine) {
@@ -118,7 +119,7 @@ shadow_memory::~shadow_memory() {
     ::munmap(copy_, max_bytes_);
 }
 
-// A region lies at the start of a window, and a window at a multiple of its size.
+// A region is at the start of a window, and a window at a multiple of its size.
 std::byte* shadow_memory::base_of(const void* p) noexcept {
     std::byte* base = base_.load(std::memory_order_acquire);
     if (base != nullptr) return base;
@@ -190,7 +191,7 @@ void shadow_memory::cut(const std::filesystem::path& file) {
         for (place& p : places) {
             while (p.busy.load(std::memory_order_seq_cst) != 0) std::this_thread::yield();
         }
-        // A growth in between: the length and what the region says of it may not fit together.
+        // During a growth the length and the header may not fit together.
         const bool same = std::filesystem::file_size(file) == before;
         state_.store(same ? dead : alive, std::memory_order_seq_cst);
         if (same) {

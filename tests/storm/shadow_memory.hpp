@@ -1,21 +1,21 @@
-// storm/shadow_memory.hpp: what a region's medium holds, while threads run at full speed.
+// storm/shadow_memory.hpp: the contents of a region's medium, while threads run at full speed.
 //
-// Purpose. A second copy of a region's bytes that gets what was flushed and then fenced by the same
-//  thread, and nothing else: the least that a medium may hold. Threads, caches and stores are the
-//  real ones, so a run makes millions of flushes, where the crash lab looks at all images of a few
+// Purpose. A second copy of a region's bytes that receives only lines that were flushed and then
+//  fenced by the same thread: the minimum that a medium may contain. Threads, caches and stores are
+//  real, so a run makes millions of flushes, whereas the crash lab explores all images of a few
 //  operations.
 //
-//  cut()    the power goes, at some instant of the run: from then on nothing reaches the copy.
-//  evict()  a line reaches the copy though nobody has flushed it, as caches do.
+//  cut()    a power failure at some instant of the run: from then on the copy does not change.
+//  evict()  a line reaches the copy without a flush, as by a cache's eviction.
 //
 // Invariants.
-//  S1 A line is copied as it was at one instant. Its words are read twice, and again until both
-//     times were the same: so what is copied is a prefix of the stores to it (PCSO).
-//  S2 A line never goes back to what it was before: copies of one line are made one after the
-//     other. S3 A flush reaches the copy by the fence of its thread, with what the line holds then;
-//     without one never.
-//  S4 cut() takes effect at one instant for all threads: who flushes meanwhile waits for it.
-// Concurrency. One shadow at a time. It must be there before the region is opened and outlive it;
+//  S1 A line is copied as it was at one instant. Its words are read twice, until both reads are
+//     equal: so the copy is a prefix of the stores to it (PCSO).
+//  S2 A line never returns to an older state: copies of one line are made one after the other.
+//  S3 A flush reaches the copy by the fence of its thread, with the line's contents at that time;
+//     without a fence never.
+//  S4 cut() takes effect at one instant for all threads: a thread that flushes meanwhile waits.
+// Concurrency. One shadow at a time. It must be created before the region is opened and outlive it;
 //  all calls by any thread.
 #pragma once
 
@@ -31,7 +31,7 @@ namespace hf::test {
 
 class shadow_memory final : public trace_sink {
    public:
-    /// For one region of up to so many bytes, whose file holds `durable` before it is opened.
+    /// For one region of at most `max_bytes`, whose file contains `durable` before it is opened.
     shadow_memory(u64 max_bytes, const std::vector<std::byte>& durable);
     shadow_memory(const shadow_memory&) = delete;
     shadow_memory& operator=(const shadow_memory&) = delete;
@@ -43,25 +43,25 @@ class shadow_memory final : public trace_sink {
     void noted(const void* p, std::size_t n) noexcept override;
     void announced(u64 epoch) noexcept override;
 
-    /// Called at each boundary, while nobody is inside of an operation.
+    /// `look` is called at each boundary, while no operation runs.
     void at_boundary(std::function<void(u64 epoch)> look) { look_ = std::move(look); }
 
-    /// The power goes. The file must have its length: it is asked before and after.
+    /// Power failure. The file's length must be stable: it is read before and after.
     void cut(const std::filesystem::path& file);
     [[nodiscard]] bool is_cut() const noexcept {
         return state_.load(std::memory_order_acquire) == dead;
     }
-    /// After cut(): what is left. As long as the file was.
+    /// After cut(): the medium's contents, with the file's length.
     [[nodiscard]] std::vector<std::byte> image() const;
 
-    /// One of the lines that were noted lately, by chance, reaches the copy.
+    /// A randomly chosen line that was recorded recently reaches the copy.
     void evict(u64 random) noexcept;
 
     /// The line at this offset of the region reaches the copy.
     void evict_at(u64 offset) noexcept;
 
     /// Offsets of words in [offset, offset + bytes) that differ from the region's memory; at most
-    /// `most`. With the world stopped.
+    /// `most`. Call while all operations are stopped.
     [[nodiscard]] std::vector<u64> differing(u64 offset, u64 bytes, std::size_t most) const;
 
     [[nodiscard]] u64 flushes() const noexcept { return flushes_.load(); }

@@ -10,7 +10,7 @@ namespace {
 
 constexpr u64 page_bytes = layout::page_size;
 
-/// Words that may differ between a memory at rest and the medium: see storm.hpp.
+/// Words that may differ between memory and the medium while no operation runs: see storm.hpp.
 class volatile_words {
    public:
     void learn(machine& m) {
@@ -20,7 +20,7 @@ class volatile_words {
         node_block_ = m.behind().tree().is_inlined() ? masstree_detail::inlined_node_block
                                                      : masstree_detail::node_block;
     }
-    /// Whether [page, page + 64 KiB) is to be compared at all.
+    /// Whether [page, page + 64 KiB) is compared at all.
     [[nodiscard]] bool is_watched(u64 page) const {
         const auto* run = run_of(page);
         return run != nullptr &&
@@ -28,7 +28,7 @@ class volatile_words {
     }
     [[nodiscard]] bool may_differ(u64 word) const {
         const auto* run = run_of(word);
-        if (run == nullptr || word == root_) return true;  // the root lies in the heap's own pages
+        if (run == nullptr || word == root_) return true;  // the root is in the heap's own pages
         if (run->second.use != page_use::slab) return false;
         return run->second.size_class == class_of_block(node_block_) &&
                (word - run->first) % node_block_ == block_header_size;
@@ -42,7 +42,7 @@ class volatile_words {
         return nullptr;
     }
     std::vector<std::pair<u64, page_run>> runs_;
-    u64 root_ = 0;  ///< its version word comes first
+    u64 root_ = 0;  ///< the root's first word is its version
     u64 node_block_ = 0;
 };
 
@@ -84,7 +84,7 @@ class storm::session {
         for (u64 i = 0; i < most && !failed_; ++i) {
             m_.end_epoch();
             ++s_.boundaries_;
-            // Sometimes an epoch is given the time to grow.
+            // Sometimes an epoch gets time to grow.
             if (random_.below(64) == 0) {
                 std::this_thread::sleep_for(std::chrono::microseconds(random_.below(500)));
             }
@@ -113,7 +113,7 @@ class storm::session {
         const unsigned all = s_.options_.writers + s_.options_.short_lives;
         xoshiro256ss r(seed);
         for (unsigned n = 0; n < count && !stop_; ++n) {
-            // Some keys are written all the time, and some once in many thousand epochs.
+            // Some keys are written all the time, some once in many thousand epochs.
             const u32 share = s_.people_.size() / all;
             const u64 within = r.below(4) == 0 ? r.below(share) : r.below(1 + share / 16);
             write_one(static_cast<u32>(within) * all + who, r, into);
@@ -184,7 +184,7 @@ class storm::session {
         }
     }
 
-    /// A stretch of the keys, each judged, those that are missing too.
+    /// Scans a range of keys, and judges each, including missing ones.
     void scan(u64 seed) {
         xoshiro256ss r(seed);
         std::vector<population::known> known(s_.people_.size());
@@ -244,7 +244,7 @@ class storm::session {
         }
     }
 
-    // With the world at rest. A page at a time; the slabs are looked up now and then.
+    // While operations are stopped. One page at a time; the list of slabs is updated now and then.
     void compare_some() {
         const std::lock_guard nothing_evicted(eviction_);
         if (compared_++ % 64 == 0) volatile_words_.learn(m_);
@@ -272,7 +272,7 @@ class storm::session {
     std::atomic<bool> stop_{false};
     std::atomic<bool> failed_{false};
     std::mutex mutex_;
-    std::mutex eviction_;  ///< a copy is compared, or added to
+    std::mutex eviction_;  ///< serialises comparing the copy and evictions
 };
 
 storm::storm(const std::filesystem::path& directory, const storm_options& options)
@@ -310,7 +310,7 @@ void storm::judge(const std::vector<std::byte>& image, const std::vector<log>& l
     }
     write_file(file_, image);
     people_.roll_back(kept_);
-    // Every other time the next session's threads are the first to touch the leaves.
+    // Every second time the next session's threads are the first to access the leaves.
     if (sessions_ % 2 == 0) return;
     for (const std::string& wrong : audit_of(file_)) {
         ADD_FAILURE() << "session " << sessions_ << ": " << wrong;
@@ -319,7 +319,7 @@ void storm::judge(const std::vector<std::byte>& image, const std::vector<log>& l
     judge_whole(copy_, sessions_ % 4 == 1);
 }
 
-/// Every key, by a scan that is the first to touch anything.
+/// Judges every key by a scan that is the first to access anything.
 void storm::judge_whole(const std::filesystem::path& copy, bool backward) {
     machine m(copy, options_.machine);
     std::vector<bool> seen(people_.size());

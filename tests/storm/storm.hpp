@@ -1,23 +1,23 @@
-// storm/storm.hpp: threads of all kinds on one map at full speed, boundaries without a pause, and
-// the power that goes in between.
+// storm/storm.hpp: threads of all kinds on one map at full speed, frequent epoch boundaries, and
+// power failures.
 //
-// Purpose. What the crash lab can't reach: millions of boundaries against operations that really
-//  run at the same time, on caches and store buffers as they are. A storm is a chain of sessions on
-//  one region. In each, from its very opening on (while leaves are still being recovered), run
+// Purpose. States that the crash lab cannot reach: millions of boundaries with operations that run
+//  really in parallel, on real caches and store buffers. A storm is a sequence of sessions on one
+//  region. In each, from open() on (while leaves are still being recovered), run
 //
-//    writers      each on keys of its own, which lie mingled with the others' in every leaf
+//    writers      each on its own keys, which are mixed with the others' in every leaf
 //    short lives  threads that write a little and end; the next one takes over keys and lanes
-//    readers      that judge each value: it was written, it is not older than what they know
-//    scanners     forward and backward: in order, each value judged, nothing left out
+//    readers      that judge each value: it was written, and is not older than the reader knows
+//    scanners     forward and backward: in order, each value judged, none left out
 //    boundaries   one after the other
-//    evictions    lines reach the medium though nobody has flushed them
+//    evictions    lines reach the medium without a flush
 //
-//  until the power goes. What is left must be the state at the end of the last epoch that was
-//  counted, each write of it and none of a later one; the next session starts from there.
+//  until the power fails. The recovered state must be the end of the last completed epoch, with
+//  each write of it and none of a later one; the next session continues from there.
 //
-// At each boundary, moreover, a part of the memory is compared with the medium's copy: with the
-// world at rest every word of the heap must have reached it, but for nodes' version words, whose
-// meaning is volatile, and for values that are just being filled in.
+// At each boundary a part of the memory is also compared with the medium's copy: while operations
+// are stopped, every word of the heap must have reached it, except for nodes' version words, whose
+// meaning is volatile, and values that are just being filled in.
 #pragma once
 
 #include "base/random.hpp"
@@ -41,7 +41,7 @@ struct storm_options {
     unsigned readers = 1;
     unsigned scanners = 1;
     bool evictions = true;
-    u64 boundaries = 1000;  ///< of a session, before the power goes
+    u64 boundaries = 1000;  ///< of a session, before the power failure
     u64 seed = 1;
 };
 
@@ -49,8 +49,8 @@ class storm {
    public:
     storm(const std::filesystem::path& directory, const storm_options& options);
 
-    /// One session, from an opening to a power cut, and the judgement of what is left. False: it
-    /// was wrong, and a test failure says how.
+    /// One session, from open() to a power failure, and the check of the recovered state. False: it
+    /// was wrong, and a test failure describes it.
     bool run_session();
 
     [[nodiscard]] u64 boundaries() const noexcept { return boundaries_; }
@@ -72,7 +72,7 @@ class storm {
     std::filesystem::path file_;
     std::filesystem::path copy_;
     population people_;
-    std::vector<u32> kept_;  ///< the version of each key that the last crash has left
+    std::vector<u32> kept_;  ///< the version of each key after the last crash
     u64 sessions_ = 0;
     u64 boundaries_ = 0;
     u64 writes_ = 0;

@@ -8,7 +8,7 @@
 namespace hf::test {
 namespace {
 
-/// Of maps with small values in their leaves (true), and of others.
+/// For maps with inlined values (true) and without.
 class power_cut : public on_tmpfs, public ::testing::WithParamInterface<bool> {
    protected:
     void storms(storm_options options, unsigned sessions) {
@@ -25,14 +25,14 @@ class power_cut : public on_tmpfs, public ::testing::WithParamInterface<bool> {
     }
 };
 
-/// Everything at once.
+/// All kinds of threads at once.
 storm_options crowd() {
     storm_options o;
     o.boundaries = 1500;
     return o;
 }
 
-/// So few threads that boundaries come one right after the other.
+/// So few threads that boundaries follow each other at once.
 storm_options rush() {
     storm_options o;
     o.keys = 400;
@@ -53,7 +53,7 @@ TEST_P(power_cut, amid_a_rush_of_boundaries_takes_back_the_running_epoch_and_not
     storms(rush(), scaled(4));
 }
 
-// So few keys that everybody is in the same leaf, whose logs are used again and again.
+// So few keys that all threads work in the same leaf, whose logs are reused all the time.
 TEST_P(power_cut, amid_a_crowd_in_one_leaf_takes_back_the_running_epoch_and_nothing_else) {
     storm_options o;
     o.keys = 32;
@@ -64,7 +64,7 @@ TEST_P(power_cut, amid_a_crowd_in_one_leaf_takes_back_the_running_epoch_and_noth
     storms(o, scaled(4));
 }
 
-// Compact epochs have 36 bits, those of value logs 16, or 29 where small values are in the leaves.
+// Compact epochs have 36 bits, those of value logs 16, or 29 with inlined values.
 TEST_P(power_cut, where_epochs_wrap_around_takes_back_the_running_epoch_and_nothing_else) {
     storm_options o = rush();
     o.machine.first_epoch = (u64{1} << 36) - 20'000;

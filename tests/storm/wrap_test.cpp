@@ -1,5 +1,5 @@
-// Epochs whose low bits come again: value logs keep 16 bits, 29 where small values are in the
-// leaves, compact cells 36, and counters two.
+// Epochs whose low bits repeat: value logs keep 16 bits, 29 with inlined values, compact cells 36,
+// and counters two.
 #include "storm/crash_fixture.hpp"
 
 namespace hf::test {
@@ -13,7 +13,7 @@ class old_logs : public crashing_map_of_a_kind {
         k[7] = static_cast<char>('a' + i);
         return k;
     }
-    /// Full leaves of short keys, each with logs of the running epoch of another kind.
+    /// Full leaves of short keys, each with a different kind of log of the current epoch.
     void leave_logs() {
         for (unsigned leaf = 0; leaf < 12; ++leaf) {
             for (unsigned i = 0; i < 10; ++i) put(key(leaf, i), "first");
@@ -40,7 +40,7 @@ class old_logs : public crashing_map_of_a_kind {
                 remove(key(leaf, 12));
                 put(key(leaf, 1), value);
                 break;
-            default:  // all at once
+            default:  // all kinds
                 put(key(leaf, 2), value);
                 remove(key(leaf, 4));
                 put(key(leaf, 13), value);
@@ -50,7 +50,7 @@ class old_logs : public crashing_map_of_a_kind {
     }
 };
 
-/// Of records: where small values are in the leaves, so many epochs take too long.
+/// Only without inlined values: with them the wrap takes too many epochs.
 class old_logs_of_records : public old_logs {};
 
 TEST_P(old_logs_of_records, are_not_taken_for_the_running_epochs_when_their_low_bits_come_again) {
@@ -59,14 +59,14 @@ TEST_P(old_logs_of_records, are_not_taken_for_the_running_epochs_when_their_low_
         leave_logs();
         end_epoch();
         m().end_epochs(distance - 1);
-        // Half of the leaves are touched in the epoch whose low bits are those of their logs.
+        // Half of the leaves are accessed in the epoch whose low bits are those of their logs.
         for (unsigned leaf = 0; leaf < 6; ++leaf) {
             change(leaf, static_cast<unsigned>((leaf + distance) % 6), "third");
         }
         crash(evicted::everything);
         expect_kept("after " + std::to_string(distance) + " epochs");
         if (HasFatalFailure()) return;
-        // What comes back can be changed, and taken back, again.
+        // The recovered state can be changed, and undone, again.
         open();
         for (unsigned leaf = 0; leaf < 12; ++leaf) change(leaf, (leaf + 1) % 6, "fourth");
         crash(evicted::everything);
@@ -105,7 +105,7 @@ INSTANTIATE_TEST_SUITE_P(with, old_logs, ::testing::Bool(), name_of_kind);
 
 class crashes_in_a_row : public crashing_map_of_a_kind {};
 
-// With no epoch completed in between, lists and cells are taken back from what was taken back.
+// Without a completed epoch in between, lists and cells are undone repeatedly.
 TEST_P(crashes_in_a_row, leave_the_same_state_again_and_again) {
     for (const u64 first : {u64{1}, (u64{1} << 36) - 6, wrap() - 4}) {
         open({.first_epoch = first});

@@ -1,4 +1,4 @@
-// tests/support/effort.hpp: how hard a test tries.
+// tests/support/effort.hpp: scales the work of tests.
 #pragma once
 
 #include <cstdlib>
@@ -6,8 +6,8 @@
 
 namespace hf::test {
 
-/// `usual` times HF_EFFORT (1 if unset), and at least 1: of repetitions, operations, generated
-/// cases. `./dev test --long` asks for more, a slow machine for a fraction.
+/// `usual` times HF_EFFORT (1 if unset), and at least 1: repetitions, operations, generated cases.
+/// `./dev test --long` uses more, a slow machine may use a fraction.
 template <class T>
 [[nodiscard]] T effort(T usual) {
     static_assert(std::is_arithmetic_v<T>);
@@ -20,7 +20,7 @@ template <class T>
     return wanted < T{1} ? T{1} : wanted;
 }
 
-/// Whether a sanitizer makes each step of the rooms and of the tests many times as long.
+/// Whether a sanitizer slows the code down considerably.
 #if defined(__SANITIZE_THREAD__) || defined(__SANITIZE_ADDRESS__)
 inline constexpr bool is_sanitized = true;
 #elif defined(__has_feature)
@@ -33,8 +33,8 @@ inline constexpr bool is_sanitized = false;
 inline constexpr bool is_sanitized = false;
 #endif
 
-/// `usual`, and `sanitized` under a sanitizer: which sees what each path does, and learns nothing
-/// of its thousandth time. The release build's run is the one that has them all.
+/// `usual`, or `sanitized` under a sanitizer, which learns nothing from further repetitions of a
+/// path. The release build runs all of them.
 template <class T>
 [[nodiscard]] T effort(T usual, T sanitized) {
     return effort(is_sanitized ? sanitized : usual);

@@ -29,7 +29,7 @@ struct {
     bool inside = false;
 } script;
 
-// Neither the answer nor what it does meanwhile changes the caller's errno.
+// Preserves the caller's errno.
 answer next(call c) {
     if (!script.is_on) return {};
     const int kept = errno;
@@ -82,15 +82,15 @@ std::function<answer(const call&)> failing(std::string_view name, int error, u64
 
 }  // namespace hf::test::kernel
 
-// NOLINTBEGIN: the names are the linker's.
+// NOLINTBEGIN: names required by the linker.
 using hf::u64;
 using hf::test::kernel::answer;
 using hf::test::kernel::call;
 
 namespace {
 
-/// What the call returns: `failed` with errno set, 0 for a lie, or what `real` returns, which is
-/// told how many bytes it may take.
+/// The result of the call: `failed` with errno set, 0 for a lie, or the result of `real`, which
+/// gets the maximum number of bytes.
 template <class Real>
 auto ask(call c, Real real, decltype(real(u64{})) failed = decltype(real(u64{}))(-1)) {
     const u64 size = c.size;

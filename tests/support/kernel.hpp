@@ -1,8 +1,8 @@
-// tests/support/kernel.hpp: a kernel that takes less than it was given, is interrupted, is full or
-// fails, as a test wants it.
+// tests/support/kernel.hpp: a kernel whose calls are short, interrupted, without space or failing,
+// as a test requires.
 //
-// A test program that links hf_test_kernel has its calls of the operating system come here first
-// (--wrap, cmake/HoldfastTestSupport.cmake). They are handed on unless a test says otherwise.
+// In a test program that links hf_test_kernel, system calls are intercepted (--wrap,
+// cmake/HoldfastTestSupport.cmake). They are passed on unless a test says otherwise.
 #pragma once
 
 #include "base/bits.hpp"
@@ -16,24 +16,24 @@ namespace hf::test::kernel {
 
 struct call {
     std::string_view name;  ///< "pwrite"
-    int fd = -1;            ///< -1: it has none
-    u64 offset = 0;         ///< in the file; of mmap(), munmap() and madvise() the address
-    u64 size = 0;           ///< bytes; of nanosleep() nanoseconds
+    int fd = -1;            ///< -1: none
+    u64 offset = 0;         ///< in the file; the address for mmap(), munmap() and madvise()
+    u64 size = 0;           ///< bytes; nanoseconds for nanosleep()
     int option = 0;         ///< flags, a mode, a command
-    std::string path = {};  ///< what is to be opened, named or removed
+    std::string path = {};  ///< the file to be opened, named or removed
 };
 
-/// What it says instead of doing all that it is asked.
+/// A changed behaviour of a call.
 struct answer {
-    int error = 0;        ///< an errno; 0: it does as it is told
-    u64 most = ~u64{0};   ///< it takes, or gives, only so many bytes
+    int error = 0;        ///< an errno; 0: the call is executed
+    u64 most = ~u64{0};   ///< it reads or writes at most this many bytes
     u64 value = 0;        ///< of a lie: the file system's type, or the time in nanoseconds
-    bool is_lie = false;  ///< returns 0 and has done nothing; `error` is an old one then
-    int old_error = 0;    ///< what errno says from an earlier call, if this one does as it is told
+    bool is_lie = false;  ///< returns 0 without doing anything; then `error` is a stale errno
+    int old_error = 0;    ///< stale errno before the call, if it is executed
 };
 
-/// While it lives, every call in this process is answered so, and kept. A call that the answer
-/// itself makes is not.
+/// While it exists, every call in this process is answered by the function, and recorded. Calls
+/// made by the function itself are not.
 class answered {
    public:
     explicit answered(std::function<answer(const call&)> how);
@@ -41,16 +41,17 @@ class answered {
     answered& operator=(const answered&) = delete;
     ~answered();
 
-    /// From now on they are answered so; {}: they are handed on.
+    /// Sets the function; {}: calls are passed on.
     void say(std::function<answer(const call&)> how);
-    /// The calls up to here are not kept.
+    /// Drops the calls recorded so far.
     void forget();
 
     [[nodiscard]] const std::vector<call>& calls() const noexcept;
     [[nodiscard]] u64 count(std::string_view name) const noexcept;
 };
 
-/// While it lives, what this process asks is handed on and not kept: a test looks for itself.
+/// While it exists, calls of this process are passed on and not recorded: for the test's own
+/// accesses.
 class aside {
    public:
     aside();
@@ -62,7 +63,7 @@ class aside {
     bool was_on_;
 };
 
-/// Calls of this name fail with this error, the first `good` of them excepted.
+/// Calls of this name fail with this error, except for the first `good` ones.
 [[nodiscard]] std::function<answer(const call&)> failing(std::string_view name, int error,
                                                          u64 good = 0);
 

@@ -1,4 +1,4 @@
-// What starts every test program.
+// The main() of every test program.
 #include "support/watchdog.hpp"
 
 #include <gtest/gtest.h>

@@ -1,5 +1,5 @@
-// tests/support/test_headers.hpp: what nearly every test includes, compiled once a tree
-// (precompiled; builds that do not ask for that never read this file).
+// tests/support/test_headers.hpp: headers that most tests include, precompiled once (unused in
+// builds without precompiled headers).
 #pragma once
 
 #include <holdfast/options.hpp>

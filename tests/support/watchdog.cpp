@@ -17,13 +17,13 @@
 #include <span>
 #include <string>
 
-// There where a sanitizer is: it knows names and lines.
+// Exists with a sanitizer: it prints names and lines.
 extern "C" __attribute__((weak)) void __sanitizer_print_stack_trace();
 
 namespace hf::test {
 namespace {
 
-// From here to `on_alarm` all runs in signal handlers: only write(), and memory that is there.
+// The functions up to `on_alarm` run in signal handlers: only write(), and preallocated memory.
 
 char running[256] = "no test";
 unsigned deadline = 0;  // seconds
@@ -32,11 +32,11 @@ std::atomic<int> answers{0};
 int stack_signal() { return SIGRTMAX - 5; }
 
 void say(const char* text) {
-    // What cannot be written cannot be reported either.
+    // A failed write cannot be reported.
     [[maybe_unused]] const auto written = ::write(STDERR_FILENO, text, std::strlen(text));
 }
 
-/// The first word or line of a small file of /proc.
+/// The first word or line of a small file in /proc.
 template <std::size_t N>
 const char* read_line(const char* path, char (&into)[N]) {
     into[0] = 0;
@@ -81,7 +81,7 @@ void wait_for_answer(int before, const char* where) {
     say("\n");
 }
 
-/// Calls f(number) for each number that a directory of /proc names.
+/// Calls f(number) for each entry of a directory in /proc that is a number.
 template <class F>
 void each_number(const char* directory, F&& f) {
     const int fd = ::open(directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -112,8 +112,8 @@ void ask_children(int thread) {
         std::snprintf(path, sizeof path, "/proc/%d/comm", child);
         std::snprintf(text, sizeof text, "--- child %d: %s\n", child, read_line(path, name));
         say(text);
-        // One that was started and not only forked has another handler, and dies of it: so it
-        // should.
+        // A child that was executed, not only forked, has the default handler and dies of the
+        // signal, as intended.
         ::kill(child, stack_signal());
     }
     const timespec moment{0, 500'000'000};
@@ -159,17 +159,17 @@ void watch_tests() {
     deadline = wanted == nullptr ? 0 : static_cast<unsigned>(std::strtoul(wanted, nullptr, 10));
     if (deadline == 0) return;
     void* frame = nullptr;
-    ::backtrace(&frame, 1);  // loads what it needs now, and not in a handler
+    ::backtrace(&frame, 1);  // loads its library now, which a handler must not do
     struct sigaction action{};
     action.sa_flags = SA_RESTART;
     ::sigfillset(&action.sa_mask);
     action.sa_handler = on_stack_signal;
     ::sigaction(stack_signal(), &action, nullptr);
-    // The handler waits for others' answers and may be asked itself.
+    // The handler waits for the answers of other threads and may be signalled itself.
     ::sigemptyset(&action.sa_mask);
     action.sa_handler = on_alarm;
     ::sigaction(SIGALRM, &action, nullptr);
-    ::testing::UnitTest::GetInstance()->listeners().Append(new watchdog);  // which owns it
+    ::testing::UnitTest::GetInstance()->listeners().Append(new watchdog);  // takes ownership
 }
 
 }  // namespace hf::test

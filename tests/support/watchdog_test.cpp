@@ -1,4 +1,4 @@
-// A test that hangs is named, and shows where each of its threads is.
+// A hanging test is named, with the stack of each of its threads.
 #include "support/watchdog.hpp"
 
 #include <gtest/gtest.h>

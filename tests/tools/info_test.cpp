@@ -173,7 +173,7 @@ TEST_F(info, says_that_a_crashed_region_will_be_recovered) {
     make_region(file, ending::crashed);
     const outcome o = look(0);
     EXPECT_EQ(o.json()["clean"], false);
-    EXPECT_NE(o.err.find("the next opening recovers it"), std::string::npos) << o.err;
+    EXPECT_NE(o.err.find("the next open recovers it"), std::string::npos) << o.err;
     {
         auto m = map::open(file, {});
         ASSERT_TRUE(m);

@@ -129,7 +129,7 @@ TEST_F(an_external_log, is_refused_where_an_entry_that_others_follow_is_damaged)
             }
             ASSERT_FALSE(applied);
             EXPECT_EQ(applied.error().code, errc::corrupt);
-            EXPECT_NE(applied.error().to_string().find("others lie behind it"), std::string::npos);
+            EXPECT_NE(applied.error().to_string().find("others follow it"), std::string::npos);
         }
     }
 }

@@ -80,7 +80,7 @@ std::optional<std::string_view> client::read_line() {
             read_ = end + 2;
             return line;
         }
-        // The line's end may lie across two blocks.
+        // The two bytes of the line's end may arrive in different blocks.
         const std::size_t known = in_.size() - read_;
         if (!receive()) return std::nullopt;
         looked = known > 0 ? known - 1 : 0;

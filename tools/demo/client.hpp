@@ -1,7 +1,7 @@
-// tools/demo/client.hpp: one connection to a memcached, as far as the demo and tests/power need it.
+// tools/demo/client.hpp: a connection to a memcached server, with the commands that the demo and
+// tests/power use.
 //
-// It expects the server to be killed at any moment: then functions return false or nullopt, and say
-// nothing.
+// The server may be killed at any moment: functions then return false or nullopt without a message.
 #pragma once
 
 #include <cstdint>
@@ -24,17 +24,17 @@ class client {
 
     [[nodiscard]] static std::optional<client> connect(std::uint16_t port);
 
-    /// Appends a `set` to what flush() will send.
+    /// Appends a `set` to the buffer that flush() sends.
     void set(std::string_view key, std::string_view value);
-    /// Appends a `delete`.
+    /// Appends a `delete` to it.
     void remove(std::string_view key);
-    /// Appends a `get` of several keys, each after a blank.
+    /// Appends a `get` of several keys, each preceded by a blank.
     void get(std::string_view keys_with_blanks);
     [[nodiscard]] bool flush();
 
-    /// Until the end of the line, without it.
+    /// The next line, without its end.
     [[nodiscard]] std::optional<std::string_view> read_line();
-    /// One answer to get(): every value found. False: the connection is lost.
+    /// Reads the answer to one get(), and visits each value. False: the connection is lost.
     using visitor = std::function<void(std::string_view key, std::string_view value)>;
     [[nodiscard]] bool read_values(const visitor& visit);
 
@@ -49,10 +49,10 @@ class client {
     int socket_ = -1;
     std::string out_;
     std::string in_;
-    std::size_t read_ = 0;  ///< of in_
+    std::size_t read_ = 0;  ///< position in in_
 };
 
-/// A number in the statistics; 0 if it is not there.
+/// A number of the statistics; 0 if it is missing.
 [[nodiscard]] std::uint64_t number(const client::statistics& all, const char* name);
 
 }  // namespace hf::demo

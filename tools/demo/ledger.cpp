@@ -41,7 +41,7 @@ std::optional<std::vector<ledger::finding>> ledger::look(std::uint16_t port) con
         connection->get(keys);
         std::uint32_t at = first;
         const auto visit = [&](std::string_view key, std::string_view value) {
-            // In the order of the question.
+            // The values are in the order of the request.
             while (at < end && index_.packages[at].name != key) ++at;
             if (at == end) return;
             const bool same = index_.packages[at].stanza == value;
@@ -88,7 +88,7 @@ std::optional<comparison> ledger::compare(std::uint16_t port) {
                 c.durable_lost += there ? 0 : 1;
                 break;
         }
-        // The store stands as at the end of a completed epoch: what is there, stays.
+        // The recovered state is that of a completed epoch: all records in it are durable.
         fates_[i] = there ? fate::durable : fate::unsent;
     }
     return c;

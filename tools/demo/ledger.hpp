@@ -1,4 +1,4 @@
-// tools/demo/ledger.hpp: what must be in the store, what may be, and what is.
+// tools/demo/ledger.hpp: the records that the store must have, may have, and has.
 #pragma once
 
 #include "loader.hpp"
@@ -10,16 +10,17 @@
 
 namespace hf::demo {
 
-/// What a look at the whole store says, byte for byte.
+/// The result of comparing the whole store with the ledger, byte for byte.
 struct comparison {
-    std::uint64_t durable = 0;       ///< records that must be there
-    std::uint64_t durable_lost = 0;  ///< ... and are not: the promise is broken
-    std::uint64_t altered = 0;       ///< not as they were stored: broken, whatever was promised
-    std::uint64_t holes = 0;         ///< there, though one acknowledged before it is not: broken
-    std::uint64_t strangers = 0;     ///< there, though never sent: broken
-    std::uint64_t lost = 0;          ///< acknowledged, not durable: within the promise
+    std::uint64_t durable = 0;       ///< records promised as durable
+    std::uint64_t durable_lost = 0;  ///< ... that are missing: a violation
+    std::uint64_t altered = 0;       ///< records with other contents than were stored: a violation
+    /// present, though one acknowledged before it is missing: a violation of the order
+    std::uint64_t holes = 0;
+    std::uint64_t strangers = 0;  ///< present, though never sent: a violation
+    std::uint64_t lost = 0;       ///< acknowledged, not durable, missing: allowed
     std::uint64_t lost_bytes = 0;
-    std::uint64_t survived = 0;   ///< acknowledged, not known to be durable, and there
+    std::uint64_t survived = 0;   ///< acknowledged, not known to be durable, present
     std::uint64_t in_flight = 0;  ///< sent and not answered
     std::uint64_t in_flight_kept = 0;
 
@@ -35,11 +36,11 @@ class ledger {
 
     /// Packages that are not in the store, as far as is known.
     [[nodiscard]] std::vector<std::uint32_t> to_do() const;
-    /// Takes over what a load was told. If the server was not killed, all that was acknowledged
-    /// must be there.
+    /// Adds the results of a load. If the server was not killed, all acknowledged records must be
+    /// there.
     void add(const loader& done, bool killed);
-    /// Reads everything back. Afterwards what was found counts as durable, and what was not as
-    /// unsent. nullopt: the server does not answer.
+    /// Reads all records. Afterwards those that were found count as durable, the others as unsent.
+    /// nullopt: the server does not answer.
     [[nodiscard]] std::optional<comparison> compare(std::uint16_t port);
 
     [[nodiscard]] std::uint64_t durable() const;
@@ -52,7 +53,8 @@ class ledger {
 
     const package_index& index_;
     std::vector<fate> fates_;
-    std::vector<std::vector<std::uint32_t>> orders_;  ///< of each connection, since the last look
+    /// of each connection, since the last comparison
+    std::vector<std::vector<std::uint32_t>> orders_;
 };
 
 }  // namespace hf::demo

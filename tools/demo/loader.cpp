@@ -50,7 +50,7 @@ std::size_t loader::acknowledged() const noexcept {
 void loader::load(track& mine) {
     auto connection = client::connect(port_);
     if (!connection) return;
-    // Slow loads go in small batches: what is in flight when the server dies is small, too.
+    // Slow loads use small batches, so that few records are in flight when the server dies.
     const std::size_t batch =
         rate_ == 0 ? largest_batch : std::clamp<std::size_t>(rate_ / 500, 1, largest_batch);
     for (;;) {

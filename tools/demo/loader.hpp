@@ -1,12 +1,12 @@
-// tools/demo/loader.hpp: several connections load packages, and remember what they were told.
+// tools/demo/loader.hpp: loads packages over several connections, and tracks which records are
+// acknowledged and durable.
 //
-// Each connection sends its records in order, a batch at a time, and counts the answers. One more
-// connection asks for `stats` again and again. What was acknowledged before it asked lies in an
-// epoch no younger than the one that the answer shows; once a later answer shows that epoch as
-// durable, all that is durable. So what is called durable here is what the server has promised, and
-// nothing that it has not.
+// Each connection sends its records in order, a batch at a time, and counts the answers. Another
+// connection polls `stats`. Records that were acknowledged before a poll are in the epoch that its
+// answer names, or an older one. Once a later answer reports that epoch as durable, all these
+// records are durable. So a record counts as durable only if the server has promised it.
 //
-// Within a connection epochs ascend. So a crash may only take the tail of what it was told.
+// Within a connection the epochs ascend, so a crash may lose only the last records that it sent.
 #pragma once
 
 #include "package_index.hpp"
@@ -21,30 +21,31 @@ namespace hf::demo {
 
 class loader {
    public:
-    /// What one connection did. `sent` holds packages in order; the first `durable` are durable,
-    /// the first `acknowledged` (no fewer) were answered, and the others may be there or not.
+    /// The state of a connection. `sent` has its packages in order; the first `durable` of them are
+    /// durable, the first `acknowledged` (at least `durable`) were answered; the others may or may
+    /// not be stored.
     struct track {
         std::vector<std::uint32_t> sent;
         std::atomic<std::size_t> acknowledged{0};
         std::atomic<std::size_t> durable{0};
     };
 
-    /// Begins to load the packages named in `to_do`, so many a second (0: as fast as it goes).
+    /// Starts to load the packages `to_do` at this rate per second (0: unlimited).
     loader(const package_index& index, std::vector<std::uint32_t> to_do, std::uint16_t port,
            unsigned connections, std::uint64_t rate);
-    /// The server must be dead, or everything loaded.
+    /// Call when the server is dead or all records are loaded.
     ~loader() { join(); }
     loader(const loader&) = delete;
     loader& operator=(const loader&) = delete;
 
     [[nodiscard]] std::size_t acknowledged() const noexcept;
-    /// Everything has been sent and answered, or no connection is left.
+    /// Whether all records are sent and answered, or all connections are lost.
     [[nodiscard]] bool is_over() const noexcept { return at_work_ == 0; }
-    /// Whether the server gave an answer that it must not give.
+    /// Whether the server gave an unexpected answer.
     [[nodiscard]] bool was_refused() const noexcept { return refused_; }
 
     void join();
-    /// After join().
+    /// Call after join().
     [[nodiscard]] const std::vector<std::unique_ptr<track>>& tracks() const noexcept {
         return tracks_;
     }

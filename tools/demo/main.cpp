@@ -1,4 +1,4 @@
-// hf_demo: a minute's show on real input (./dev demo).
+// hf_demo: a demonstration of one minute with real data (./dev demo).
 #include "performance.hpp"
 #include "server_machine.hpp"
 #include "server_process.hpp"
@@ -18,7 +18,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// Where the build has put the command line, seen from this program.
+/// The path of the command-line tool, relative to this program, in the build directory.
 fs::path beside_us() {
     std::error_code ignored;
     const fs::path self = fs::read_symlink("/proc/self/exe", ignored);
@@ -43,7 +43,7 @@ bool kill_processes(const demo_arguments& a, const fs::path& directory) {
     return hf::demo::performance(a.options, server).run();
 }
 
-/// The same in a virtual machine, and then with a server whose syncs do nothing.
+/// As kill_processes(), in a virtual machine; and then with a server whose syncs do nothing.
 int cut_power(const demo_arguments& a, const fs::path& directory) {
     hf::demo::server_machine server({a.guest, directory, directory / "persistent_memory"},
                                     {"--threads", "2", "--epoch", a.options.epoch});

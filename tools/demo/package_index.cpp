@@ -32,7 +32,7 @@ std::string contents_of(const std::string& file) {
     return {std::istreambuf_iterator<char>(in), std::istreambuf_iterator<char>()};
 }
 
-/// The value of the field at the beginning of one of the stanza's lines.
+/// The value of a field that starts a line of the stanza.
 std::string_view field(std::string_view stanza, std::string_view name) {
     for (std::size_t at = 0; at < stanza.size();) {
         const std::size_t end = std::min(stanza.find('\n', at), stanza.size());

@@ -1,4 +1,5 @@
-// tools/demo/package_index.hpp: real input: what this machine's package manager knows.
+// tools/demo/package_index.hpp: real data for the demo: the index of this machine's package
+// manager.
 #pragma once
 
 #include <cstdint>
@@ -10,22 +11,21 @@ namespace hf::demo {
 
 struct package {
     std::string name;
-    std::string stanza;  ///< all that the index says of it
+    std::string stanza;  ///< the package's text in the index
 };
 
 struct package_index {
     std::vector<package> packages;  ///< each name once
     std::uint64_t bytes = 0;        ///< of names and stanzas
-    std::string source;             ///< the command or file that it came from
+    std::string source;             ///< the command or file that it was read from
 };
 
-/// Cuts text in Debian's control format into packages. Of several with one name the first counts;
-/// what memcached's protocol could not carry (over 250 bytes of name, over 1 MB of stanza) is left
-/// out.
+/// Parses text in Debian's control format. The first package of a name is used; packages that
+/// exceed memcached's limits (250 bytes of name, 1 MB of stanza) are left out.
 [[nodiscard]] package_index parse_index(const std::string& text, std::string source);
 
-/// From `file`, or where that is empty from apt-cache, dpkg or dpkg's status file, the first that
-/// yields anything.
+/// Reads `file`, or if that is empty the first of apt-cache, dpkg and dpkg's status file that has
+/// packages.
 [[nodiscard]] std::optional<package_index> read_index(const std::string& file);
 
 }  // namespace hf::demo

@@ -84,7 +84,7 @@ std::uint64_t performance::rate() const {
     return std::max<std::uint64_t>(1, static_cast<std::uint64_t>(rate));
 }
 
-/// Draws the bar until so many records have been acknowledged, or there is nothing to wait for.
+/// Draws the progress bar until `until` records are acknowledged, or the load has ended.
 void performance::watch(const loader& load, std::size_t until) {
     const std::uint64_t before = ledger_->durable();
     for (unsigned tick = 0; !load.is_over() && load.acknowledged() < until; ++tick) {
@@ -99,7 +99,7 @@ void performance::watch(const loader& load, std::size_t until) {
 std::optional<std::uint64_t> performance::load_until_killed(unsigned number) {
     const std::uint64_t before = ledger_->durable();
     const std::uint64_t total = index_.packages.size();
-    // Somewhere in the middle of this load's share.
+    // A random point in the middle of this load's share.
     const double share =
         (number - 0.7 + 0.6 * std::uniform_real_distribution<>()(random_)) / options_.kills * 0.95;
     const auto target = static_cast<std::uint64_t>(share * static_cast<double>(total));
@@ -177,7 +177,7 @@ bool performance::resume(restart& r) {
     return true;
 }
 
-/// Says what a comparison found.
+/// Prints the result of a comparison.
 bool performance::judge(const comparison& c) {
     durable_lost_ += c.durable_lost;
     altered_ += c.altered;

@@ -1,5 +1,5 @@
-// tools/demo/performance.hpp: the demo itself: load, end the server by force, restart, compare;
-// three times, and an orderly end.
+// tools/demo/performance.hpp: the demo itself: load, kill the server, restart, compare; three
+// times, then an orderly shutdown.
 #pragma once
 
 #include "ledger.hpp"
@@ -17,10 +17,10 @@ namespace hf::demo {
 struct demo_options {
     std::string input;  ///< a file in control format; empty: this machine's index
     std::string epoch = "64ms";
-    std::size_t records = 0;  ///< the first so many of the input; 0: all
+    std::size_t records = 0;  ///< use only the first `records` of the input; 0: all
     unsigned connections = 3;
     unsigned kills = 3;
-    double seconds = 30;  ///< that loading everything takes; 0: as fast as it goes
+    double seconds = 30;  ///< time for loading all records; 0: as fast as possible
     std::uint64_t seed = 0;
 };
 
@@ -28,18 +28,18 @@ class performance {
    public:
     performance(demo_options options, server& on);
 
-    /// Whether nothing durable was lost and nothing altered.
+    /// True if no durable record was lost and none was altered.
     [[nodiscard]] bool run();
-    /// Once only, on a server that loses what is not synced and syncs nothing. Whether durable
-    /// records were lost, as they must be.
+    /// Runs once on a server that loses unsynced data and never syncs. True if durable records were
+    /// lost, as expected.
     [[nodiscard]] bool run_control();
 
    private:
     struct restart {
         std::string how;
-        std::uint64_t acknowledged = 0;  ///< before it, in all
+        std::uint64_t acknowledged = 0;  ///< total before the restart
         comparison seen;
-        std::uint64_t recovery_ns = 0;  ///< by the server's own account
+        std::uint64_t recovery_ns = 0;  ///< as reported by the server
         std::uint64_t outside_ns = 0;   ///< from exec to the first answer
         std::uint64_t log_entries = 0;
         bool recovered = false;
@@ -48,13 +48,13 @@ class performance {
     [[nodiscard]] bool perform();
     [[nodiscard]] bool read_input();
     void introduce() const;
-    /// The acknowledged records.
+    /// The number of acknowledged records.
     [[nodiscard]] std::optional<std::uint64_t> load_until_killed(unsigned number);
     [[nodiscard]] bool load_and_kill(unsigned number);
     [[nodiscard]] bool load_the_rest();
     [[nodiscard]] bool close_and_reopen();
     [[nodiscard]] bool check_region();
-    /// Starts the server and compares everything.
+    /// Starts the server and compares all records.
     [[nodiscard]] bool resume(restart& r);
     [[nodiscard]] std::uint64_t rate() const;
     void watch(const loader& load, std::size_t until);

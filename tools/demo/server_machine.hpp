@@ -1,7 +1,7 @@
 // tools/demo/server_machine.hpp: a `holdfast serve` in a virtual machine whose power is cut.
 //
-// Its region lies on ext4 on a virtual disk. Each start restores the machine from the snapshot
-// taken after boot and plugs the disk in: nothing of the disk was in the machine's memory before.
+// The region is on ext4 on a virtual disk. Each start restores the machine from a snapshot taken
+// after boot and plugs the disk in, so no contents of the disk are in the machine's memory.
 #pragma once
 
 #include "server.hpp"
@@ -16,15 +16,15 @@ namespace hf::demo {
 
 class server_machine final : public server {
    public:
-    /// The arguments follow `holdfast serve`. `options.directory` is for the disk, too; the
-    /// snapshot is there.
+    /// The arguments follow `holdfast serve`. `options.directory` also contains the disk and the
+    /// snapshot.
     server_machine(machine::machine_options options, std::vector<std::string> arguments);
 
-    /// Boots the machine once, and leaves a snapshot and an empty disk.
+    /// Boots the machine once, saves a snapshot and makes an empty disk.
     [[nodiscard]] result<machine::accelerator> prepare();
-    /// An empty disk, on which a server has made a region in order.
+    /// Makes a disk with a new region that a server has closed.
     [[nodiscard]] bool replace_disk();
-    /// From the next start on, the server's syncs do nothing.
+    /// From the next start on the server's syncs do nothing.
     void forget_syncs() noexcept { synced_ = false; }
 
     [[nodiscard]] bool start() override;

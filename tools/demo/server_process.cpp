@@ -19,10 +19,10 @@ namespace {
 
 struct started {
     pid_t pid = -1;
-    int output = -1;  ///< to read
+    int output = -1;  ///< to read from
 };
 
-/// With its stdout and stderr in a pipe; it ends when we do.
+/// With stdout and stderr in a pipe; the child ends with this process.
 started spawn(const std::filesystem::path& program, const std::vector<std::string>& arguments) {
     std::vector<char*> argv;
     std::string name = program.string();
@@ -62,7 +62,7 @@ std::optional<int> wait_for(pid_t pid) {
     return WEXITSTATUS(status);
 }
 
-/// "... on 127.0.0.1:11211 with ...": the number behind the last colon before " with ".
+/// "... on 127.0.0.1:11211 with ...": the number after the last colon before " with ".
 std::uint16_t port_in(std::string_view text) {
     const std::size_t end = text.find(" with ", text.find("serving memcached"));
     if (text.find("serving memcached") == std::string_view::npos || end == std::string_view::npos) {

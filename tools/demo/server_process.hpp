@@ -1,4 +1,4 @@
-// tools/demo/server_process.hpp: a `holdfast serve` that is started, killed and started again.
+// tools/demo/server_process.hpp: a `holdfast serve` process that can be killed and restarted.
 #pragma once
 
 #include "server.hpp"
@@ -18,19 +18,19 @@ class server_process final : public server {
     /// The arguments follow `holdfast serve --file FILE`.
     server_process(std::filesystem::path program, std::filesystem::path file,
                    std::vector<std::string> arguments);
-    /// Kills it if it still runs.
+    /// Kills the process if it still runs.
     ~server_process() override;
 
-    /// Starts it and reads from its output which port it serves. False: it ended; see output().
+    /// Starts the process and reads its port from its output. False: it ended; see output().
     [[nodiscard]] bool start() override;
     /// SIGKILL.
     void kill() override;
-    /// SIGTERM, and waits. The exit status; nullopt: it was ended by a signal.
+    /// Sends SIGTERM and waits. The exit status; nullopt: a signal ended it.
     [[nodiscard]] std::optional<int> stop() override;
     [[nodiscard]] int check(std::string& output) override;
 
     [[nodiscard]] std::uint16_t port() const noexcept override { return port_; }
-    /// What it has said since it was started, to the point where it serves.
+    /// Its output from the start until it serves.
     [[nodiscard]] const std::string& output() const noexcept override { return output_; }
     /// Monotonic time just before exec, in ns.
     [[nodiscard]] std::uint64_t started_ns() const noexcept override { return started_ns_; }

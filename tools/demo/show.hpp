@@ -1,4 +1,4 @@
-// tools/demo/show.hpp: how the demo looks on a terminal, and in a file.
+// tools/demo/show.hpp: output of the demo on a terminal, or in a file.
 #pragma once
 
 #include <cstdint>
@@ -19,16 +19,16 @@ class show {
     show();
 
     void title(const std::string& text) const;
-    void act(const std::string& text) const;  ///< something begins
+    void act(const std::string& text) const;  ///< announces a step
     void say(const std::string& text) const;
     void good(const std::string& text) const;
     void bad(const std::string& text) const;
 
-    /// On a terminal only, drawn over itself.
+    /// A progress bar, on a terminal only.
     void bar(std::uint64_t done, std::uint64_t total) const;
     void end_bar() const;
 
-    /// The first row is the head; columns are as wide as they need to be.
+    /// The first row is the head; columns are as wide as their contents.
     void table(const std::vector<std::vector<std::string>>& rows) const;
 
    private:

@@ -1,4 +1,4 @@
-// `holdfast bench`: hands its arguments on to the benchmarks, where they are part of the build.
+// `holdfast bench`: passes its arguments on to the benchmarks, if they are part of the build.
 #include "output.hpp"
 #include "verb.hpp"
 
@@ -8,7 +8,7 @@
 #include <vector>
 
 #ifdef HF_HAS_BENCH
-// Declared here: the layering table lets tools see rooms, and bench/ is none.
+// Declared here, because the layering table lets tools include rooms only, and bench/ is not one.
 namespace hf::bench {
 int bench_command(const std::vector<std::string>& arguments);
 }

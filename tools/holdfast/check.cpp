@@ -1,4 +1,4 @@
-// `holdfast check`: walks a whole region, read-only, and says what must not be.
+// `holdfast check`: checks a whole region, read-only, and reports violations.
 #include "base/clock.hpp"
 #include "header_view.hpp"
 #include "heap_view.hpp"
@@ -152,7 +152,7 @@ std::string text_of(const std::string& path, const finding& f) {
                        human_duration(std::chrono::nanoseconds(static_cast<std::int64_t>(f.ns))));
 }
 
-/// What a snapshot holds only its program knows: header, epoch record and journal are checked.
+/// Only its program knows a snapshot's contents: header, epoch record and journal are checked.
 int check_snapshot(const std::string& path, bool as_json) {
     region_options look;
     look.mode = open_mode::inspect;
@@ -202,12 +202,12 @@ int run(const std::string& path, bool as_json) {
 }
 
 constexpr const char* check_remarks =
-    "Of a heap of objects it verifies types, counts, pointers, lists and the allocator's books,\n"
-    "without the program that made it; `holdfast repair` mends what can be.\n\n"
+    "For a heap of objects it verifies types, counts, pointers, lists and the allocator's data,\n"
+    "without the program that made it; `holdfast repair` repairs what can be repaired.\n\n"
     "Never changes the file: recovery runs on a private copy in memory. The region must not be\n"
     "open for writing. Regions of older versions have records without checksums: damage to these\n"
-    "may go unnoticed.\n\n"
-    "Exit code 0: sound. 1: violations. 6: so damaged that opening it would fail.\n\n"
+    "may not be detected.\n\n"
+    "Exit code 0: sound. 1: violations. 6: too damaged to be opened.\n\n"
     "Example:\n"
     "  holdfast copy data/store.hf backup.hf\n"
     "  holdfast check backup.hf";

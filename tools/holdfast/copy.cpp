@@ -1,4 +1,4 @@
-// `holdfast copy`: another region with the same contents, also of one that is in use.
+// `holdfast copy`: copies a region, also while it is in use.
 #include "map/copy.hpp"
 
 #include "base/clock.hpp"
@@ -81,15 +81,15 @@ int run(const copy_arguments& a) {
 }
 
 constexpr const char* copy_remarks =
-    "TO is the state at the end of one epoch, no older than what was durable when the copy\n"
-    "began. FILE is not changed. It may be in use. On a disk epochs go on being made durable\n"
+    "TO is the state at the end of one epoch, no older than the state that was durable when the\n"
+    "copy began. FILE is not changed, and may be in use. On a disk further epochs become durable\n"
     "meanwhile, but the journal grows, and closing the region waits for the copy. On tmpfs and\n"
-    "persistent memory readers and writers of FILE wait for it; what changes outside of epochs\n"
-    "there (eager indexes, heaps of objects, snapshots) is refused (exit code 5). Where the file\n"
-    "system can share blocks (xfs, btrfs), a copy takes a moment.\n\n"
-    "TO is another region, with an identity of its own and closed in order; it is there when\n"
-    "it is complete, or not at all. Until then it is called TO.partial; what a killed copy\n"
-    "leaves of that, the next one removes.\n\n"
+    "persistent memory readers and writers of FILE wait for it; there, regions without epochs\n"
+    "(eager indexes, heaps of objects, snapshots) are refused while in use (exit code 5). If the\n"
+    "file system can share blocks (xfs, btrfs), a copy takes only a moment.\n\n"
+    "TO is another region, with its own identity and closed in order. It exists only when it is\n"
+    "complete. Until then it is called TO.partial, which the next copy removes if this one was\n"
+    "killed.\n\n"
     "Example:\n"
     "  holdfast copy --force data/store.hf backup.hf";
 
@@ -100,7 +100,7 @@ void add_copy(CLI::App& app, action& chosen) {
     verb_line(app, "copy", "Copy a region, also while it is served")
         .name("FILE", a->file, "The region")
         .name("TO", a->to, "The copy")
-        .flag("--force", a->force, "Replace TO if it is a region that nobody uses")
+        .flag("--force", a->force, "Replace TO if it is a region that is not open")
         .json(a->as_json)
         .remarks(copy_remarks)
         .runs(chosen, [a] { return run(*a); });

@@ -1,4 +1,4 @@
-// `holdfast doctor`: what this machine and a place on it are good for. Changes nothing.
+// `holdfast doctor`: reports what this machine and a location on it support. Changes nothing.
 #include "base/os_error.hpp"
 #include "huge_pages.hpp"
 #include "mounts.hpp"
@@ -36,7 +36,7 @@ namespace fs = std::filesystem;
 
 struct findings {
     std::string path;
-    std::string looked_at;  ///< the path, or what there is of it
+    std::string looked_at;  ///< the path, or its longest existing part
     std::optional<mount_facts> mount;
     std::string file_system;
     std::uint64_t free_bytes = 0;
@@ -64,7 +64,7 @@ std::vector<std::string> persistence_domains() {
     return all;
 }
 
-/// The longest beginning of the path that exists.
+/// The longest prefix of the path that exists.
 fs::path existing_part(fs::path path) {
     std::error_code status;
     while (!fs::exists(fs::symlink_status(path, status))) {
@@ -78,26 +78,26 @@ int open_for_reading(const fs::path& path, int flags) {
     return ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY | flags);
 }
 
-/// Finds the medium by a regular file: that of the path, or an unnamed one beside it.
+/// Detects the medium by a regular file: that of the path, or an unnamed one beside it.
 result<void> look_at_medium(findings& f, const fs::path& file, int unnamed, int directory) {
     struct stat s{};
     std::error_code status;
     detail::file_handle opened;
     if (!fs::is_directory(file, status) && ::lstat(file.c_str(), &s) == 0) {
         if (!S_ISREG(s.st_mode)) {
-            return failure({errc::unsafe_file, "look at the file", f.path,
+            return failure({errc::unsafe_file, "inspect the file", f.path,
                             S_ISLNK(s.st_mode) ? "it is a symbolic link, and links are not followed"
                                                : "it is not a regular file",
                             "name a region file, a new one, or a directory"});
         }
         opened = detail::file_handle(open_for_reading(file, O_NOFOLLOW));
         if (!opened.is_open()) {
-            return failure(os_error("look at the file", f.path, "check the rights on it"));
+            return failure(os_error("inspect the file", f.path, "check the rights on it"));
         }
     }
     const int fd = opened.is_open() ? opened.get() : unnamed;
     if (fd < 0) {
-        // No file can be made to ask: go by the type of the file system.
+        // No file can be created for the detection: use the type of the file system.
         if (f.mount && f.mount->type == "tmpfs") {
             f.medium = medium_kind::shm;
             return {};
@@ -129,7 +129,7 @@ result<findings> look_at(const std::string& path) {
     const detail::file_handle opened(open_for_reading(directory, O_DIRECTORY));
     struct stat s{};
     if (!opened.is_open() || ::fstat(opened.get(), &s) != 0) {
-        return failure(os_error("look at the directory", directory.string(),
+        return failure(os_error("inspect the directory", directory.string(),
                                 "check the path and the rights on it"));
     }
     f.mount = mount_of_device(s.st_dev);
@@ -138,7 +138,7 @@ result<findings> look_at(const std::string& path) {
     if (::fstatvfs(opened.get(), &space) == 0) {
         f.free_bytes = std::uint64_t{space.f_bavail} * space.f_frsize;
     }
-    // Without a name it is gone with its descriptor.
+    // Without a name it is removed with its descriptor.
     const detail::file_handle unnamed(
         ::openat(opened.get(), ".", O_TMPFILE | O_RDWR | O_CLOEXEC, 0600));
     if (auto found = look_at_medium(f, there, unnamed.get(), opened.get()); !found) {
@@ -237,8 +237,8 @@ std::string text_of(const findings& f) {
     s.line("mount option", f.huge.mount.empty() ? "none" : "huge=" + f.huge.mount);
     if (!f.huge.advice.empty()) s.line("how to get them", f.huge.advice);
     s.title("verdict");
-    return s.text() + "  " + (f.medium ? survival_of(*f.medium, true) : "no region can lie here") +
-           "\n";
+    return s.text() + "  " +
+           (f.medium ? survival_of(*f.medium, true) : "no region is possible here") + "\n";
 }
 
 int examine(const std::string& path, bool as_json) {
@@ -253,7 +253,7 @@ int examine(const std::string& path, bool as_json) {
 
 constexpr const char* doctor_remarks =
     "Makes an unnamed file of 4 MiB beside PATH for a moment, to see what the kernel grants;\n"
-    "nothing else is touched. Exit code 10: no region can lie there.\n\n"
+    "nothing else is changed. Exit code 10: no region is possible there.\n\n"
     "Example:\n"
     "  holdfast doctor /dev/shm";
 
@@ -263,7 +263,7 @@ void add_doctor(CLI::App& app, action& chosen) {
     auto path = std::make_shared<std::string>("data/store.hf");
     auto as_json = std::make_shared<bool>(false);
     verb_line(app, "doctor",
-              "Tell what this machine is good for, and which crashes a region at PATH survives")
+              "Report what this machine supports, and which crashes a region at PATH survives")
         .optional_name("PATH", *path, "A file, existing or not, or a directory")
         .json(*as_json)
         .remarks(doctor_remarks)

@@ -25,7 +25,7 @@ struct dump_arguments {
     bool salvage = false;
 };
 
-/// What a dump was made of; of a damaged region, if that was asked for, with what is wrong there.
+/// Dumps a region; if requested, a damaged one, and returns its damage.
 result<salvage_report> dump(const dump_arguments& a) {
     auto out = text_output::open(a.to, a.force);
     if (!out) return tl::unexpected(out.error());
@@ -42,7 +42,7 @@ result<salvage_report> dump(const dump_arguments& a) {
     return done;
 }
 
-/// What is wrong with a region of which a part has been dumped.
+/// The error for a partly dumped region.
 error part_of(const dump_arguments& a, const salvage_report& s) {
     constexpr std::size_t most_named = 20;
     std::string why = fmt::format("{} violations were found, and what they damage was left out:",
@@ -109,11 +109,11 @@ int run(const dump_arguments& a) {
 }
 
 constexpr const char* dump_remarks =
-    "Never changes FILE, not even after a crash. It must not be open for writing: of a region\n"
-    "in use, `holdfast copy` makes a copy that can be dumped. Records that have expired or\n"
-    "were flushed are left out. TO is there when it is complete, or not at all.\n\n"
-    "A dump ends where it meets damage. With --salvage it goes round it: what is damaged is named\n"
-    "and left out, the exit code is then 1, and the keys are kept in memory meanwhile.\n\n"
+    "Never changes FILE, not even after a crash. It must not be open for writing: for a region\n"
+    "in use, dump a copy made by `holdfast copy`. Records that have expired or\n"
+    "were flushed are left out. TO exists only when it is complete.\n\n"
+    "A dump fails at the first damage. With --salvage damaged records are listed and left out,\n"
+    "the exit code is then 1, and the keys are kept in memory meanwhile.\n\n"
     "The format is text, one line a record, with a checksum at its end; docs/dump_format.md\n"
     "describes it. `holdfast load` reads it.\n\n"
     "Example:\n"
@@ -129,7 +129,7 @@ void add_dump(CLI::App& app, action& chosen) {
         .optional_name("TO", a->to, "The file to write; none, or -: the standard output")
         .flag("--force", a->force, "Replace TO if it is a dump")
         .flag("--salvage", a->salvage,
-              "Of a damaged region: write all that is sound, and say what is not")
+              "Dump a damaged region: write the sound records, and list the damage")
         .json(a->as_json, "Print JSON about the dump, which must go to a file")
         .remarks(dump_remarks)
         .runs(chosen, [a] { return run(*a); });

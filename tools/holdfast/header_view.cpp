@@ -20,7 +20,7 @@ namespace hf::tool {
 
 namespace {
 
-constexpr const char* looking = "look at the region";
+constexpr const char* looking = "inspect the region";
 
 result<detail::file_handle> open_plainly(const std::filesystem::path& path, struct stat& s) {
     if (::lstat(path.c_str(), &s) != 0) {
@@ -90,8 +90,8 @@ result<header_view> header_view::read(const std::filesystem::path& path) {
         if (n == 0) break;
         v.header_bytes += static_cast<u64>(n);
     }
-    // What a crash left is the base and what its journal says, where that can be had.
-    // Not beside somebody who has the region locked, and expects to be alone with both files.
+    // After a crash the header is that of the base, updated from the journal, if possible.
+    // Not while another process has locked the region, and expects exclusive use of both files.
     const auto locked = detail::open_file(path, false);
     if (locked && v.header_bytes == sizeof *h) (void)detail::pending_redo::find(path, *h, false);
     for (unsigned i = 0; i < 2; ++i) {
@@ -100,7 +100,7 @@ result<header_view> header_view::read(const std::filesystem::path& path) {
         if (!v.super || h->super[i].sequence > v.super->sequence) v.super = h->super[i];
     }
     if (v.super && v.super->format != layout::current_format) v.super.reset();
-    if (!v.super) return v;  // whatever the rest is, it is not known to be a header
+    if (!v.super) return v;  // the rest is not known to be a header
     if (const auto e = layout::epoch_record_load(h->epoch)) v.epoch = *e;
     for (const layout::root& r : h->roots) {
         if (r.value.load(std::memory_order_relaxed) == 0) continue;

@@ -1,7 +1,7 @@
-// tools/holdfast/header_view.hpp: what a region's header says, damaged or not.
+// tools/holdfast/header_view.hpp: the contents of a region's header, damaged or not.
 //
-// Reads the first page of the file and nothing else; each part is judged by itself, so that one
-// that is broken hides no other.
+// Reads only the first page of the file; each part is validated separately, so that one damaged
+// part hides no other.
 #pragma once
 
 #include <holdfast/result.hpp>
@@ -23,30 +23,30 @@ struct header_view {
         std::string name;
         u64 value;
         u64 type;
-        u64 format;  ///< of what lies behind it
+        u64 format;  ///< of its target
     };
 
-    /// The verdict on what does not begin as a superblock does.
+    /// The verdict on bytes that do not begin like a superblock.
     static constexpr const char* no_superblock = "no superblock";
 
     std::string path;
     u64 file_bytes = 0;
     u64 allocated_bytes = 0;
-    u64 header_bytes = 0;  ///< how much of the header there is
+    u64 header_bytes = 0;  ///< number of bytes of the header that exist
     std::array<std::string, 2> super_verdict;
-    std::optional<layout::superblock> super;  ///< the newest one that has a right checksum
+    std::optional<layout::superblock> super;  ///< the newest one with a right checksum
     std::optional<u64> epoch;                 ///< nullopt: the record is damaged
     std::vector<root_entry> roots;
     std::vector<segment> segments;
-    unsigned bad_segments = 0;  ///< words of the directory that make no sense
-    u64 intended_pages = 0;     ///< of a growth that is, or was, under way
+    unsigned bad_segments = 0;  ///< invalid words of the directory
+    u64 intended_pages = 0;     ///< of a growth in progress, or interrupted
 
-    /// Only regular files are opened; locks are ignored, so a region in use can be looked at.
+    /// Only regular files are opened; locks are ignored, so a region in use can be read.
     [[nodiscard]] static result<header_view> read(const std::filesystem::path& path);
 
     [[nodiscard]] u64 segment_bytes(segment_kind kind) const noexcept;
     [[nodiscard]] std::string uuid() const;
-    /// nullopt: no map with a Masstree lies there.
+    /// nullopt: the region has no map with a Masstree.
     [[nodiscard]] std::optional<bool> small_values_in_leaves() const;
 };
 

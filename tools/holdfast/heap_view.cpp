@@ -47,7 +47,7 @@ result<heap_view> heap_view::read(const std::filesystem::path& path) {
     return v;
 }
 
-/// There are no books of blocks that are handed out.
+/// An eager region does not record its allocated blocks.
 result<heap_view> heap_view::read_eager(const std::filesystem::path& path) {
     const auto looked = eager_inspection::open(path);
     if (looked.refusal()) return failure(*looked.refusal());

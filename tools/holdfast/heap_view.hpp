@@ -1,4 +1,4 @@
-// tools/holdfast/heap_view.hpp: how full a region's heap is, by its own books.
+// tools/holdfast/heap_view.hpp: the use of a region's heap, by the allocator's counters.
 #pragma once
 
 #include <holdfast/result.hpp>
@@ -12,34 +12,34 @@
 
 namespace hf::tool {
 
-/// How full a heap is, as a report.
+/// Adds the use of a heap to a report.
 void add_heap(sheet& s, const heap_figures& heap);
 [[nodiscard]] json heap_json(const heap_figures& heap);
 
 /// The counters and page runs of a region; no list is walked, so it takes milliseconds.
 class heap_view {
    public:
-    /// Opens with open_mode::inspect. The error is what keeps the region from being mapped.
+    /// Opens with open_mode::inspect. Returns the error if the region cannot be mapped.
     [[nodiscard]] static result<heap_view> read(const std::filesystem::path& path);
 
     void add_to(sheet& s) const;
-    /// null of a snapshot.
+    /// null for a snapshot.
     [[nodiscard]] json to_json() const;
 
    private:
-    /// The same of a heap of objects.
+    /// As read(), for a heap of objects.
     [[nodiscard]] static result<heap_view> read_objects(const std::filesystem::path& path);
     [[nodiscard]] static result<heap_view> read_eager(const std::filesystem::path& path);
     void add_eager_to(sheet& s) const;
-    /// nullopt: there is no map, or its records have never been counted.
+    /// nullopt: there is no map, or its records were never counted.
     [[nodiscard]] std::optional<u64> records() const;
 
     bool fresh_ = false;
     bool holds_map_ = false;
     std::string index_;  ///< of discipline eager
     std::string keys_;
-    std::optional<u64> counted_;  ///< its records, when it was last closed
-    bool is_snapshot_ = false;    ///< its memory is its program's: there is no heap
+    std::optional<u64> counted_;  ///< number of records at the last orderly close
+    bool is_snapshot_ = false;    ///< a snapshot has no heap
     audit_report report_;
 };
 

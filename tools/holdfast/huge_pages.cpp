@@ -19,7 +19,7 @@ constexpr std::size_t huge = std::size_t{2} << 20;
 constexpr std::size_t trial_bytes = 2 * huge;
 const std::string settings = "/sys/kernel/mm/transparent_hugepage/";
 
-/// KiB that smaps says are mapped with huge pages in the mapping that starts at `start`.
+/// KiB mapped with huge pages, according to smaps, in the mapping that starts at `start`.
 std::optional<u64> huge_kib_at(const void* start) {
     char wanted[32];
     std::snprintf(wanted, sizeof wanted, "%lx-", reinterpret_cast<unsigned long>(start));
@@ -43,7 +43,7 @@ std::optional<u64> huge_kib_at(const void* start) {
     return sum;
 }
 
-/// In the order in which a region is made: allocated, mapped, advised, touched.
+/// Uses the same sequence as a new region: allocate, map, advise, touch.
 void try_it(int fd, huge_page_facts& facts) {
     if (fd < 0 || ::fallocate(fd, 0, 0, trial_bytes) != 0) return;
     void* room = ::mmap(nullptr, trial_bytes + huge, PROT_NONE,

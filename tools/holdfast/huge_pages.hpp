@@ -1,5 +1,5 @@
-// tools/holdfast/huge_pages.hpp: whether regions in a directory get huge pages, and how to get
-// them.
+// tools/holdfast/huge_pages.hpp: finds out whether regions in a directory get huge pages, and how
+// to get them.
 #pragma once
 
 #include "mounts.hpp"
@@ -13,13 +13,14 @@ struct huge_page_facts {
     std::string anonymous;        ///< /sys/kernel/mm/transparent_hugepage/enabled, as chosen
     std::string shared;           ///< .../shmem_enabled
     std::string mount;            ///< the mount's huge= option; empty where it has none
-    std::optional<bool> granted;  ///< what a trial gave; nullopt: it could not be made
+    std::optional<bool> granted;  ///< the result of a trial; nullopt: the trial failed
     bool on_request = false;      ///< refused at first, granted by MADV_COLLAPSE
     std::string advice;           ///< how to get them; empty when a region there has them
 };
 
-/// Maps four megabytes of `fd`, an unnamed file of no length, as a region is mapped, and looks at
-/// what came of it; then asks as a region on tmpfs does (region/huge_pages.hpp). fd < 0: no trial.
+/// Maps four megabytes of `fd`, an unnamed empty file, as a region is mapped, and reads
+/// the result; then requests huge pages like a region on tmpfs (region/huge_pages.hpp). fd < 0: no
+/// trial.
 [[nodiscard]] huge_page_facts find_huge_pages(int fd, const std::optional<mount_facts>& mount);
 
 }  // namespace hf::tool

@@ -1,4 +1,4 @@
-// `holdfast info`: what a region says of itself, whatever state it is in.
+// `holdfast info`: describes a region in any state.
 #include "checkpoint/checkpoint_area.hpp"
 #include "epoch/epoch_area.hpp"
 #include "header_view.hpp"
@@ -20,7 +20,7 @@ namespace {
 
 std::string state_of(const header_view& v, bool busy) {
     if (busy) return "open in another process";
-    return v.super->clean != 0 ? "closed cleanly" : "not closed: the next opening recovers it";
+    return v.super->clean != 0 ? "closed cleanly" : "not closed: the next open recovers it";
 }
 
 /// "none", or "7, 9-12" and so on for a few ranges.
@@ -58,13 +58,13 @@ json versions_json(const layout::superblock& s) {
     return j;
 }
 
-/// nullopt: of a discipline that has no failed epochs, and something else in its area.
+/// nullopt for a discipline without failed epochs, which uses its area otherwise.
 std::optional<checkpoint_area> saved_epochs(const layout::superblock& s) {
     if (s.kind != discipline::incll && s.kind != discipline::logged) return std::nullopt;
     return checkpoint_area_of(s);
 }
 
-/// Where nothing is durable before a sync, operations of any discipline belong to an epoch.
+/// On a medium where nothing is durable before a sync, operations of any discipline have epochs.
 bool has_epochs(const layout::superblock& s) {
     return s.medium == medium_kind::file ||
            (s.kind != discipline::eager && s.kind != discipline::transaction);
@@ -91,7 +91,7 @@ void add_super(sheet& s, const header_view& v, bool busy) {
     }
 }
 
-/// What is to be said of the two superblocks.
+/// Combines the verdicts on the two superblocks.
 std::string both(const std::string& first, const std::string& second) {
     if (first != second) return first + " (1), " + second + " (2)";
     return first == header_view::no_superblock ? "none" : "both " + first;
@@ -171,7 +171,7 @@ int inform(const std::string& path, bool as_json) {
         if (as_json) say_json(json{{"file", path}, {"error", to_json(v.error())}});
         return complain(v.error());
     }
-    // The lists of the heap need the region mapped; where that is refused, the header has to do.
+    // Reading the heap's lists requires a mapping; if that is refused, only the header is shown.
     const auto heap = heap_view::read(path);
     const bool busy = !heap && heap.error().code == errc::busy;
     if (as_json) {
@@ -199,8 +199,8 @@ int inform(const std::string& path, bool as_json) {
 }
 
 constexpr const char* info_remarks =
-    "Never changes the file. Of a damaged region it prints what can be read, then says what is\n"
-    "wrong, with the exit code that an opening would have. Of a region that is open in another\n"
+    "Never changes the file. For a damaged region it prints the readable part, then the error\n"
+    "and exit code of an open. For a region that is open in another\n"
     "process it prints the header (exit code 5).\n\n"
     "Example:\n"
     "  holdfast info --json data/store.hf | jq .heap";

@@ -128,7 +128,7 @@ int say_heap(const inspect_arguments& a, const nv::heap_facts& facts) {
     return 0;
 }
 
-/// By a root's name, or an offset, decimal or 0x.
+/// Finds an object by a root's name, or an offset, decimal or 0x.
 result<const object*> find(const inspect_arguments& a, const nv::heap_facts& facts) {
     const auto no = [&](const std::string& why) {
         return failure({errc::usage, "find the object", a.file, why,
@@ -187,11 +187,11 @@ int run(const inspect_arguments& a) {
 }
 
 constexpr const char* inspect_remarks =
-    "Never changes the file: what a crash has left is recovered in memory. What types there are,\n"
-    "and how their members are called, lies in the heap; the program is not needed.\n\n"
+    "Never changes the file: after a crash it is recovered in memory. The heap describes its\n"
+    "types and their members; the program is not needed.\n\n"
     "Example:\n"
     "  holdfast inspect list.hf                       roots, types, how many objects of each\n"
-    "  holdfast inspect list.hf --object head         what the root `head` leads to\n"
+    "  holdfast inspect list.hf --object head         the target of the root `head`\n"
     "  holdfast inspect list.hf --object 0x10440      an object by its offset in the file\n"
     "  holdfast inspect list.hf --dot | dot -Tsvg >list.svg";
 
@@ -202,9 +202,10 @@ void add_inspect(CLI::App& app, action& chosen) {
     verb_line(app, "inspect", "Print roots, types and objects of a heap, or draw it")
         .name("FILE", a->file, "The heap")
         .option("--object", a->object, "An object: the name of a root, or an offset in the file")
-        .flag("--dot", a->as_dot, "Draw the objects, or what --object leads to, for Graphviz")
+        .flag("--dot", a->as_dot,
+              "Draw all objects, or those reachable from --object, for Graphviz")
         .number("--limit", a->limit, 1, 100'000,
-                "Most objects that are drawn, or elements that are printed")
+                "Maximum number of objects drawn, or elements printed")
         .json(a->as_json)
         .not_both("--dot", "--json")
         .remarks(inspect_remarks)

@@ -43,7 +43,7 @@ result<detail::dump_totals> make_new(const load_arguments& a, text_input& in) {
     return load_new(a.file, reader, how, progress_of(bar, in.bytes()));
 }
 
-/// The whole dump is looked at before the first record is written.
+/// The whole dump is verified before the first record is written.
 result<detail::dump_totals> add_to(const load_arguments& a, text_input& in) {
     if (!detail::is_taken(a.file)) {
         return failure({errc::not_found, "load the dump into a region that is there", a.file,
@@ -98,9 +98,9 @@ int run(const load_arguments& a) {
 }
 
 constexpr const char* load_remarks =
-    "A dump that was cut off or altered is refused, and changes nothing: FILE is there when\n"
-    "it is complete, or not at all. Until then it is called FILE.partial; what a killed load\n"
-    "leaves of that, the next one removes. With --into-existing the whole dump is verified\n"
+    "A truncated or altered dump is refused, and changes nothing: FILE exists only when it is\n"
+    "complete. Until then it is called FILE.partial, which the next load removes if this one was\n"
+    "killed. With --into-existing the whole dump is verified\n"
     "before the first record is written.\n\n"
     "Example:\n"
     "  holdfast load new.hf store.dump\n"
@@ -115,17 +115,17 @@ void add_load(CLI::App& app, action& chosen) {
         .name("FILE", a->file, "The region to make")
         .optional_name("FROM", a->from, "The dump; none, or -: the standard input")
         .flag("--into-existing", a->into_existing,
-              "Add the records to a region that is there; records of the same\n"
+              "Add the records to an existing region; records of the same\n"
               "keys are replaced")
         .flag("--new-cas", a->new_cas,
               "Give every record a new cas unique. With --into-existing that is always done")
-        .flag("--force", a->force, "Replace FILE if it is a region that nobody uses")
+        .flag("--force", a->force, "Replace FILE if it is a region that is not open")
         .choice("--discipline", a->discipline, map_disciplines(),
-                "Of the new region: incll (epochs), or eager (durable with every write);\n"
-                "none: incll, or eager where --index is given")
-        .choice("--index", a->index, eager_index_names(), "Of a new region of discipline eager")
+                "For a new region: incll (epochs), or eager (durable with every write);\n"
+                "default: incll, or eager if --index is given")
+        .choice("--index", a->index, eager_index_names(), "For a new region of discipline eager")
         .flag("--small-values-in-leaves", a->small_values_in_leaves,
-              "Of a new region of discipline incll: values of up to 8 bytes under keys of\n"
+              "For a new region of discipline incll: values of up to 8 bytes under keys of\n"
               "up to 8 need no record. For maps; records of a store are longer")
         .not_both("--new-cas", "--into-existing")
         .not_both("--discipline", "--into-existing")

@@ -16,14 +16,14 @@ using words = std::vector<std::string>;
 constexpr const char* about =
     "Keeps data structures across crashes, at memory speed. A region is a file that is mapped "
     "into\n"
-    "memory; after a crash it is there again as at the end of the last completed epoch.";
+    "memory; a crash restores the end of the last completed epoch.";
 
 constexpr const char* exit_codes =
     "Exit codes:\n"
     "  0 done    1 violations found         2 bad arguments     3 no such file   4 unsafe file\n"
     "  5 busy    6 corrupt                  7 other version     8 no space       9 no permission\n"
     "  10 unsuitable file system            11 other system error                12 too large\n"
-    "`holdfast VERB --help` tells about a verb, holdfast(1) and docs/cli.md about everything.";
+    "`holdfast VERB --help` describes a verb, holdfast(1) and docs/cli.md all of them.";
 
 bool is_verb(const CLI::App& app, const std::string& word) {
     const auto verbs = app.get_subcommands([](const CLI::App*) { return true; });
@@ -31,7 +31,7 @@ bool is_verb(const CLI::App& app, const std::string& word) {
                        [&](const CLI::App* verb) { return verb->check_name(word); });
 }
 
-/// `help`, `help VERB` and `VERB help` are what everybody tries first. A file of that name is
+/// Users try `help`, `help VERB` and `VERB help` first. For a file of that name, use
 /// ./help.
 words with_help_as_option(const CLI::App& app, words given) {
     if (given.size() == 2 && given[1] == "help" && is_verb(app, given[0])) {
@@ -43,7 +43,7 @@ words with_help_as_option(const CLI::App& app, words given) {
     return given;
 }
 
-/// What no parser has to look at; "": it has.
+/// Detects errors before parsing; "": none.
 std::string what_is_wrong_at_first_sight(const CLI::App& app, const words& given) {
     if (given.empty()) return "no verb was given";
     if (given[0].starts_with('-') || is_verb(app, given[0])) return "";
@@ -81,7 +81,7 @@ int run(const words& arguments) {
         return refuse(why, "");
     }
     try {
-        app.parse(words(given.rbegin(), given.rend()));  // it takes the last one first
+        app.parse(words(given.rbegin(), given.rend()));  // CLI11 expects them in reverse order
     } catch (const CLI::Success& wanted) {               // help, version
         return app.exit(wanted);
     } catch (const CLI::ParseError& e) {
@@ -96,7 +96,7 @@ int run(const words& arguments) {
 int main(int argc, char** argv) {
     try {
         return hf::tool::end(run(words(argv + std::min(argc, 1), argv + argc)));
-    } catch (const std::exception& e) {  // memory has run out, or a thread could not be started
+    } catch (const std::exception& e) {  // out of memory, or no thread could be started
         return hf::tool::complain({hf::errc::io, "go on", "", e.what(), "see the reason"});
     }
 }

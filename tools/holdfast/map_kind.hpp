@@ -1,4 +1,4 @@
-// tools/holdfast/map_kind.hpp: the names by which a command line chooses what a new map is.
+// tools/holdfast/map_kind.hpp: the command line's names for the kinds of a new map.
 #pragma once
 
 #include <holdfast/eager.hpp>

@@ -38,7 +38,7 @@ std::optional<mount_facts> mount_of_device(dev_t device) {
         std::string source;
         std::string more;
         if (words >> m.type >> source >> more) m.options += "," + more;
-        // The first one: later ones are mostly the same file system bound to other places.
+        // The first one: later ones are usually bind mounts of the same file system.
         if (!first) first = m;
     }
     return first;

@@ -1,4 +1,4 @@
-// tools/holdfast/mounts.hpp: what the kernel says about the file system that holds a path.
+// tools/holdfast/mounts.hpp: the kernel's description of the file system of a path.
 #pragma once
 
 #include <sys/types.h>

@@ -1,4 +1,4 @@
-// The objects of a small heap as a graph in Graphviz' language.
+// The objects of a small heap as a graph in the language of Graphviz.
 #include "objects.hpp"
 
 #include <fmt/format.h>
@@ -10,7 +10,7 @@ namespace {
 
 constexpr u64 most_fields = 8;  ///< of a node
 
-/// As a string of Graphviz'.
+/// A string literal of Graphviz.
 std::string quoted(const std::string& text) {
     std::string all = "\"";
     for (const char c : text) {

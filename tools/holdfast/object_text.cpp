@@ -1,4 +1,4 @@
-// Objects of a heap as text, by what the heap says of their types.
+// Objects of a heap as text, by the type descriptions in the heap.
 #include "objects.hpp"
 
 #include <fmt/format.h>
@@ -15,7 +15,7 @@ using nv::detail::member_kind;
 
 namespace {
 
-constexpr u64 most_bytes = 16;  ///< of a field that is not known better
+constexpr u64 most_bytes = 16;  ///< shown of a field of unknown type
 
 template <class T>
 json read_as(const void* from) {
@@ -24,7 +24,7 @@ json read_as(const void* from) {
     return value;
 }
 
-/// Types that both compilers call so.
+/// Names of types on which both compilers agree.
 json number(const void* from, const std::string& type, u32 bytes) {
     using reader = json (*)(const void*);
     static const std::tuple<const char*, u32, reader> known[] = {
@@ -70,7 +70,8 @@ u64 object_text::length_of(const object& o) const {
     return o.state.has(nv::state_word::array) ? word(o.offset) : 1;
 }
 
-/// Of an object all, of an array those of its first elements. False: there are more than `most`.
+/// Visits all fields of an object, of an array those of its first elements. False: there are more
+/// than `most`.
 template <class Visit>
 bool object_text::each_field(const object& o, u64 most, Visit&& visit) const {
     const nv::heap_type* const type = facts_.type_of(o);
@@ -128,7 +129,7 @@ std::string object_text::characters(const object& o, u64 length, u64 most) const
     return "\"" + printable(text) + "\"" + (told < used ? "..." : "");
 }
 
-/// What a string's two members say together; "": it is none.
+/// The string that a string's two members represent; "": it is not a string.
 std::string object_text::said_by(const object& o, const field& f) const {
     const std::string name = ending(f.member.name, "bytes_");
     if (f.member.kind != member_kind::ptr || (name.empty() && f.member.name != "bytes_")) return {};

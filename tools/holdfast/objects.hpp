@@ -1,5 +1,5 @@
 // tools/holdfast/objects.hpp: heaps of objects (include/holdfast/heap.hpp) on the command line,
-// which knows of their types what lies in the heap.
+// by the type descriptions in the heap.
 #pragma once
 
 #include "heap/look.hpp"
@@ -11,18 +11,18 @@
 
 namespace hf::tool {
 
-/// Whether the file is a region of transactions, by its header.
+/// True if the file is a region of transactions, by its header.
 [[nodiscard]] bool holds_objects(const std::string& path);
-/// `holdfast check` of one.
+/// `holdfast check` of a heap of objects.
 [[nodiscard]] int check_objects(const std::string& path, bool as_json);
 
-/// `holdfast copy` of one: as copy_store() does with maps.
+/// `holdfast copy` of a heap of objects: like copy_store() for maps.
 [[nodiscard]] result<detail::image_facts> copy_objects(const std::filesystem::path& from,
                                                        const std::filesystem::path& to,
                                                        bool replace,
                                                        const detail::copy_progress& progress);
 
-/// What a heap holds: numbers of objects and bytes.
+/// Adds the numbers of objects and bytes.
 void add_objects(sheet& s, const nv::heap_facts& facts);
 [[nodiscard]] json objects_json(const nv::heap_facts& facts);
 /// "offset 4096: the count is ...", in two parts.
@@ -37,12 +37,12 @@ class object_text {
 
     /// "node", or "weak pointers' proxy".
     [[nodiscard]] std::string type_of(const object& o) const;
-    /// "value 42", ..., a line each, pointers with what they lead to; no more than `most` elements.
+    /// "value 42", ..., a line each, pointers with their targets; no more than `most` elements.
     void add_to(sheet& s, const object& o, u64 most) const;
     [[nodiscard]] json to_json(const object& o, u64 most) const;
-    /// Fields that are no pointers, for a picture: short.
+    /// The fields that are not pointers, shortened for a picture.
     [[nodiscard]] std::vector<std::string> fields(const object& o, u64 most) const;
-    /// What an nv::string or an array of characters holds; "": it is none.
+    /// The contents of an nv::string or an array of characters; "": it is neither.
     [[nodiscard]] std::string characters(const object& o, u64 length, u64 most) const;
 
    private:
@@ -64,8 +64,8 @@ class object_text {
     const nv::heap_facts& facts_;
 };
 
-/// Of objects, each with its fields, and their pointers, as Graphviz reads it. Weak pointers are
-/// dashed. `from`: what it leads to; nullptr: all.
+/// A graph of objects, each with its fields, and their pointers, for Graphviz. Weak pointers are
+/// dashed. `from`: only objects reachable from it; nullptr: all.
 [[nodiscard]] result<std::string> graph_of(const region& r, const nv::heap_facts& facts,
                                            const nv::heap_facts::object* from, u64 limit);
 

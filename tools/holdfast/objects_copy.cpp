@@ -7,7 +7,7 @@
 namespace hf::tool {
 namespace {
 
-/// Recovers it, as any opening does, and closes it.
+/// Recovers the copy, like any open, and closes it.
 result<void> settle(const std::filesystem::path& image) {
     opening_options o;
     o.file.mode = open_mode::open_existing;
@@ -22,7 +22,7 @@ result<void> settle(const std::filesystem::path& image) {
     return up.close();
 }
 
-/// Nothing that is damaged is kept as a copy.
+/// Checks the copy; a damaged one is not kept.
 result<void> verify(const std::filesystem::path& image, const std::filesystem::path& from) {
     const auto look = nv::heap_look::open(image);
     if (!look) return tl::unexpected(look.error());
@@ -34,7 +34,7 @@ result<void> verify(const std::filesystem::path& image, const std::filesystem::p
 }
 
 bool is_same(const std::filesystem::path& a, const std::filesystem::path& b) {
-    std::error_code none;  // where one is missing they are not the same
+    std::error_code none;  // if one is missing they are different
     return std::filesystem::equivalent(a, b, none);
 }
 

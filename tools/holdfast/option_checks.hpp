@@ -1,4 +1,4 @@
-// tools/holdfast/option_checks.hpp: what can be wrong with the value of an option.
+// tools/holdfast/option_checks.hpp: validators for the values of options.
 #pragma once
 
 #include <CLI/CLI.hpp>
@@ -14,9 +14,9 @@ namespace hf::tool {
                                               std::chrono::microseconds most);
 [[nodiscard]] CLI::Validator latency_up_to(std::uint32_t most);
 
-/// Of IPv4 or IPv6.
+/// An IPv4 or IPv6 address.
 [[nodiscard]] CLI::Validator numeric_address();
-/// Of a file; what a shell makes of a variable that is not set is none.
+/// A file name; the empty string, e.g. from an unset variable of a shell, is rejected.
 [[nodiscard]] CLI::Validator some_name();
 
 }  // namespace hf::tool

@@ -1,11 +1,11 @@
-// tools/holdfast/other_checks.hpp: what `holdfast check` does with regions that hold no epoch map.
+// tools/holdfast/other_checks.hpp: `holdfast check` for regions without an epoch map.
 #pragma once
 
 #include <string>
 
 namespace hf::tool {
 
-/// Of discipline eager. The exit code.
+/// For discipline eager. Returns the exit status.
 [[nodiscard]] int check_eager(const std::string& path, bool as_json);
 
 }  // namespace hf::tool

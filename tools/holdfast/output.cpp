@@ -13,7 +13,7 @@
 namespace hf::tool {
 
 namespace {
-int why_output_failed = 0;  // errno; 0: it is not known
+int why_output_failed = 0;  // errno; 0: unknown
 }  // namespace
 
 int complain(const error& e) {

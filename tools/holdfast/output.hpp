@@ -1,4 +1,4 @@
-// tools/holdfast/output.hpp: errors and reports on their way to the user.
+// tools/holdfast/output.hpp: prints errors and reports.
 #pragma once
 
 #include <holdfast/result.hpp>
@@ -13,21 +13,21 @@ namespace hf::tool {
 /// Keys stay in the order in which they were set.
 using json = nlohmann::ordered_json;
 
-/// Says on stderr what went wrong; returns the exit code.
+/// Prints the error to stderr; returns the exit status.
 int complain(const error& e);
 
 [[nodiscard]] json to_json(const error& e);
 
-/// Text of unknown origin without what a terminal would obey.
+/// Text of unknown origin without control characters that a terminal would obey.
 [[nodiscard]] std::string printable(std::string_view bytes);
 
-/// Writes to stdout. Where that is closed or full, end() will tell.
+/// Writes to stdout. If that is closed or full, end() reports it.
 void say(std::string_view text);
 void say_json(const json& document);
 
-/// The exit code of a program that ends with `code`: what was said has to have arrived.
+/// The exit status of a program that ends with `code`; an error if output was lost.
 [[nodiscard]] int end(int code);
-/// Whoever was told may be gone: what did not arrive was not what this is for.
+/// Ignores lost output: the reader may have closed it, and the output was not the purpose.
 void forgive_output();
 
 /// A report of aligned lines: "  name   value".

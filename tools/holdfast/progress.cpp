@@ -16,10 +16,10 @@ namespace hf::tool {
 namespace {
 constexpr std::uint64_t interval_ns = 100'000'000;
 constexpr std::uint64_t width = 40;
-/// So much is to be known before anything is foretold.
+/// Minimum elapsed time before an estimate is shown.
 constexpr std::uint64_t least_elapsed_ns = 1'000'000'000;
 
-/// ", 12 s left"; "" while nobody can say. As if it went on as it went so far.
+/// ", 12 s left"; "" while unknown. Assumes that the speed stays constant.
 std::string left(double share, std::uint64_t elapsed_ns) {
     if (share <= 0 || elapsed_ns < least_elapsed_ns) return "";
     const double seconds = static_cast<double>(elapsed_ns) / 1e9 * (1 - share) / share;

@@ -1,5 +1,5 @@
-// tools/holdfast/progress.hpp: a bar on stderr for work that takes a while, with how long it will
-// yet take; silent without a terminal.
+// tools/holdfast/progress.hpp: a progress bar on stderr for long work, with the estimated remaining
+// time; prints nothing without a terminal.
 #pragma once
 
 #include <cstdint>
@@ -12,10 +12,10 @@ class progress_bar {
     explicit progress_bar(std::string what);
     progress_bar(const progress_bar&) = delete;
     progress_bar& operator=(const progress_bar&) = delete;
-    /// Wipes the bar away.
+    /// Erases the bar.
     ~progress_bar();
 
-    /// May be called as often as one likes: it draws ten times a second at most.
+    /// May be called at any rate: it draws at most ten times a second.
     void show(std::uint64_t done, std::uint64_t total);
 
    private:

@@ -95,7 +95,7 @@ std::string human_size(std::uint64_t bytes) {
 
 std::string human_duration(std::chrono::nanoseconds duration) {
     const auto ns = static_cast<double>(duration.count());
-    // What would be written as 1e+03 is of the next unit.
+    // A value that would print as 1e+03 gets the next unit.
     if (ns < 1e3) return fmt::format("{:.0f} ns", ns);
     if (ns < 999.5e3) return fmt::format("{:.3g} us", ns / 1e3);
     if (ns < 999.5e6) return fmt::format("{:.3g} ms", ns / 1e6);

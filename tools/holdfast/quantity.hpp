@@ -1,4 +1,4 @@
-// tools/holdfast/quantity.hpp: sizes, durations and latencies, as people write and read them.
+// tools/holdfast/quantity.hpp: parses and prints sizes, durations and latencies.
 #pragma once
 
 #include <chrono>

@@ -1,4 +1,4 @@
-// `holdfast repair`: mends a heap of objects, once it was told to.
+// `holdfast repair`: repairs a heap of objects, on request.
 #include "heap/mend.hpp"
 #include "image/copy.hpp"
 #include "objects.hpp"
@@ -25,11 +25,11 @@ struct repair_arguments {
     bool as_json = false;
 };
 
-/// What was found, and what became of it.
+/// The findings, and the repairs.
 struct outcome {
     nv::heap_facts before;
     std::optional<nv::mend_tally> mended;
-    u64 left = 0;  ///< violations behind it
+    u64 left = 0;  ///< violations after the repair
 
     [[nodiscard]] bool has_work(const repair_arguments& a) const {
         return before.violations != 0 || (a.how.collect && before.report.unreachable != 0);
@@ -86,7 +86,7 @@ std::string mended_text(const nv::mend_tally& t) {
            line(t.dead, "blocks of what had died") + line(t.cycles, "objects in cycles");
 }
 
-/// The least that would have it mended.
+/// The smallest set of options that would repair it.
 std::string advice(const repair_arguments& a, const outcome& o) {
     nv::mend_options more = a.how;
     more.cut_pointers = true;
@@ -165,13 +165,12 @@ int run(repair_arguments a) {
 }
 
 constexpr const char* repair_remarks =
-    "Says what is wrong and what can be mended; changes nothing without --apply. Mended are "
-    "counts,\n"
-    "lists, and objects and memory that nothing leads to. What needs what the damage has taken is\n"
-    "not: then nothing is changed at all. First FILE is copied, as it is, to FILE.backup, which\n"
-    "must not be there. The work is done in transactions: killed at any moment, it can be run\n"
-    "again, with another --backup, and goes on.\n\n"
-    "Exit code 0: sound, or mended. 1: there is something to mend, or beyond it.\n\n"
+    "Lists the damage and possible repairs; changes nothing without --apply. It repairs counts,\n"
+    "lists, and unreachable objects and memory. If damaged data cannot be derived from other\n"
+    "data, nothing is changed at all. First FILE is copied, as it is, to FILE.backup, which\n"
+    "must not exist. The work is done in transactions: after a kill it can be run\n"
+    "again, with another --backup, and continues.\n\n"
+    "Exit code 0: sound, or repaired. 1: something can be repaired, or cannot.\n\n"
     "Example:\n"
     "  holdfast repair list.hf\n"
     "  holdfast repair --apply list.hf\n"
@@ -183,11 +182,11 @@ void add_repair(CLI::App& app, action& chosen) {
     auto a = std::make_shared<repair_arguments>();
     verb_line(app, "repair", "Mend counts, lists and leaks of a heap of objects")
         .name("FILE", a->file, "The heap; no program may have it open")
-        .flag("--apply", a->apply, "Mend; without it, only tell")
-        .option("--backup", a->backup, "The copy that is made first (FILE.backup)")
+        .flag("--apply", a->apply, "Repair; without it, only report")
+        .option("--backup", a->backup, "The copy made before the repair (FILE.backup)")
         .flag("--cut-pointers", a->how.cut_pointers,
-              "Pointers that lead to no object, or to one of another type, become null")
-        .flag("--collect", a->how.collect, "Free what nothing reaches: cycles")
+              "Set pointers to no object, or to one of another type, to null")
+        .flag("--collect", a->how.collect, "Free unreachable objects: cycles")
         .json(a->as_json)
         .needs("--backup", "--apply")
         .remarks(repair_remarks)

@@ -37,7 +37,7 @@ constexpr const char* default_file = "data/store.hf";
 constexpr std::uint64_t least_size = std::uint64_t{16} << 20;
 constexpr std::uint32_t most_latency_ns = 1000;
 
-/// As they were given; defaults included, so that the help shows them.
+/// As given; with defaults, so that the help shows them.
 struct serve_arguments {
     std::string file = default_file;
     std::string address = "127.0.0.1";
@@ -104,7 +104,7 @@ server_options server_options_of(const serve_arguments& a) {
     return o;
 }
 
-/// The default file's directory is ours to make; any other is the caller's business.
+/// Creates the directory of the default file; for any other file the user does.
 result<void> make_directory(const std::string& file) {
     if (file != default_file) return {};
     const std::filesystem::path directory = std::filesystem::path(file).parent_path();
@@ -118,8 +118,8 @@ result<void> make_directory(const std::string& file) {
     return {};
 }
 
-/// What the check finds wrong in an existing region: its beginning and its length; empty: nothing.
-/// Where there is none, or it can't be opened at all, the opening is to say so.
+/// The damage found by a check of an existing region: the first findings and the number; empty:
+/// none. If it does not exist, or cannot be opened, the later open reports that.
 std::string damage_of(const std::string& file) {
     progress_bar bar("checking " + file);
     const auto report = audit_map(file, [&bar](u64 done, u64 total) { bar.show(done, total); });
@@ -164,7 +164,8 @@ std::string story_of(const statistics& s, const serve_arguments& a) {
         text += "an answer to a write means that it survives that (--ack durable)\n";
     } else if (kind == medium_kind::file) {
         text += fmt::format(
-            "a crash takes back what is not on the disk yet, {} or so (--ack buffered)\n", epoch);
+            "a crash loses writes that are not on the disk yet, about {} (--ack buffered)\n",
+            epoch);
     } else {
         text +=
             fmt::format("a crash takes back the last epoch, {} at most (--ack buffered)\n", epoch);
@@ -173,7 +174,7 @@ std::string story_of(const statistics& s, const serve_arguments& a) {
 }
 
 int run(const serve_arguments& a) {
-    // Whoever read our output may be gone; that must not end the server.
+    // The reader of our output may have closed it; that must not end the server.
     std::signal(SIGPIPE, SIG_IGN);
     auto options = map_options_of(a);
     if (!options) return complain(options.error());
@@ -184,18 +185,18 @@ int run(const serve_arguments& a) {
     const std::string wrong = a.read_only_if_damaged ? damage_of(a.file) : std::string();
     if (!wrong.empty() && detail::discipline_in(a.file) == discipline::eager) {
         return complain({errc::corrupt, "serve the region", a.file, wrong,
-                         "its index trusts what it reads, so it is not served; restore it from a "
-                         "copy, or `holdfast check` it for all that is damaged"});
+                         "its index does not verify data, so it is not served; restore it from a "
+                         "copy, or list the damage with `holdfast check`"});
     }
     if (!wrong.empty()) options->region.mode = open_mode::inspect;
     auto records = store::open(a.file, {*options, {}});
     if (!records) return complain(records.error());
     say(story_of(records->stats(), a));
     if (!wrong.empty()) {
-        say(
-            fmt::format("{} is damaged ({}): it is served read-only, and nothing in it changes;\n"
-                        "what is damaged is answered with an error; `holdfast check` tells all\n",
-                        a.file, wrong));
+        say(fmt::format(
+            "{} is damaged ({}): it is served read-only, and nothing in it changes;\n"
+            "damaged records are answered with an error; `holdfast check` lists all damage\n",
+            a.file, wrong));
     }
 
     int code = 0;
@@ -221,9 +222,10 @@ void add_serve(CLI::App& app, action& chosen) {
     CLI::App* verb =
         app.add_subcommand("serve", "Serve a store over TCP in memcached's text protocol");
     auto a = std::make_shared<serve_arguments>();
-    verb->add_option("-f,--file,FILE", a->file,
-                     "The region; it is created where there is none, and recovered where a crash\n"
-                     "left it. It lies on a disk, on tmpfs, or on a file system mounted with dax")
+    verb->add_option(
+            "-f,--file,FILE", a->file,
+            "The region; created if it does not exist, and recovered after a crash. It must be\n"
+            "on a disk, on tmpfs, or on a file system mounted with dax")
         ->capture_default_str()
         ->check(some_name());
     verb->add_option("-l,--listen", a->address, "Numeric address to listen on")
@@ -240,18 +242,19 @@ void add_serve(CLI::App& app, action& chosen) {
         ->type_name("N");
     verb->add_option(
             "--discipline", a->discipline,
-            "Of a region that is created: incll (epochs; any medium), or eager (each write\n"
-            "is durable before its answer; on a disk with its epoch). None: what the region has")
+            "For a new region: incll (epochs; any medium), or eager (each write is durable\n"
+            "before its answer; on a disk with its epoch). Default: the region's own")
         ->check(CLI::IsMember(map_disciplines()).description(""))
         ->type_name("NAME");
     verb->add_option("--index", a->index,
-                     "Of a region of discipline eager that is created (without it: clht).\n"
-                     "docs/indexes.md tells which is for what")
+                     "For a new region of discipline eager (default: clht).\n"
+                     "docs/indexes.md compares them")
         ->check(CLI::IsMember(eager_index_names()).description(""))
         ->type_name("NAME");
-    verb->add_option("--ack", a->ack,
-                     "buffered: answer a write at once, as memcached does; a crash may take back\n"
-                     "the last epoch. durable: answer once its epoch is complete")
+    verb->add_option(
+            "--ack", a->ack,
+            "buffered: answer a write at once, as memcached does; a crash may lose the last\n"
+            "epoch. durable: answer when its epoch is durable")
         ->capture_default_str()
         ->check(CLI::IsMember({"buffered", "durable"}).description(""))
         ->type_name("MODE");
@@ -263,33 +266,33 @@ void add_serve(CLI::App& app, action& chosen) {
         ->capture_default_str()
         ->check(size_between(1, max_value_size))
         ->type_name("SIZE");
-    verb->add_option("--max-connections", a->max_connections, "Connections at once")
+    verb->add_option("--max-connections", a->max_connections, "Maximum number of connections")
         ->capture_default_str()
         ->check(CLI::Range(1U, 1U << 20).description(""))
         ->type_name("N");
-    verb->add_option("--size", a->size, "Size of a region that is created; it grows as needed")
+    verb->add_option("--size", a->size, "Initial size of a new region; it grows as needed")
         ->capture_default_str()
         ->check(size_between(least_size, window_size))
         ->type_name("SIZE");
-    verb->add_option("--max-size", a->max_size, "How large the region may become; 0: no bound")
+    verb->add_option("--max-size", a->max_size, "Maximum size of the region; 0: no limit")
         ->capture_default_str()
         ->check(size_between(0, window_size))
         ->type_name("SIZE");
     verb->add_flag("--read-only-if-damaged", a->read_only_if_damaged,
-                   "Check the whole region first. If it is damaged, serve what can be read and\n"
-                   "refuse to change anything");
+                   "Check the whole region first. If it is damaged, serve the readable part and\n"
+                   "refuse every change");
     verb->add_flag("--trust-reads", a->trust_reads,
-                   "Do not compare what is read with its checksum: a little quicker, and a value\n"
-                   "that is damaged is served as it is");
+                   "Do not verify checksums on reads: slightly faster, but a corrupt value may be\n"
+                   "served");
     verb->add_option("--memory", a->memory,
-                     "On the medium file: memory for pages that were written to;\n"
-                     "0: half of what the machine or the control group has")
+                     "On the medium file: memory for dirty pages;\n"
+                     "0: half of the memory of the machine or the control group")
         ->capture_default_str()
         ->check(size_between(0, window_size))
         ->type_name("SIZE");
     verb->add_option("--medium", a->medium,
                      "auto, file, shm, dax, or eadr: persistent memory of a machine that saves\n"
-                     "its caches when the power fails, which cannot be found out by itself")
+                     "its caches when the power fails, which cannot be detected")
         ->capture_default_str()
         ->check(CLI::IsMember({"auto", "dax", "eadr", "file", "shm"}).description(""))
         ->type_name("MEDIUM");
@@ -306,7 +309,7 @@ void add_serve(CLI::App& app, action& chosen) {
         ->type_name("NS");
     verb->footer(
         "SIGTERM and SIGINT close the region in order. Kill it in any other way and start it\n"
-        "again: what was stored by the end of the last completed epoch is served again.\n\n"
+        "again: it serves the state at the end of the last completed epoch.\n\n"
         "Example:\n"
         "  holdfast serve --file /dev/shm/store.hf --port 11211 --ack durable\n"
         "  holdfast serve --file /dev/shm/eager.hf --discipline eager --index art\n"

@@ -1,4 +1,4 @@
-// tools/holdfast/survival.hpp: in one honest sentence, which crashes a region survives.
+// tools/holdfast/survival.hpp: one sentence about the crashes that a region survives.
 #pragma once
 
 #include <holdfast/options.hpp>
@@ -7,7 +7,7 @@
 
 namespace hf::tool {
 
-/// What survives is the state at the end of the last completed epoch. `flushes`: whether lines are
+/// Survival means the state at the end of the last completed epoch. `flushes`: whether lines are
 /// written back where the medium needs it.
 [[nodiscard]] std::string survival_of(medium_kind medium, bool flushes);
 

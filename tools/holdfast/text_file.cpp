@@ -41,7 +41,7 @@ result<std::size_t> read_some(int fd, std::span<char> into, const std::string& n
 
 enum class content { dump, nothing, other };
 
-/// A dump begins as one does, of whatever version.
+/// True for dumps of any version, by their first bytes.
 content content_of(const detail::file_handle& file) {
     struct stat s{};
     if (!file.is_open() || ::fstat(file.get(), &s) != 0 || !S_ISREG(s.st_mode)) {
@@ -79,20 +79,20 @@ result<void> check_place(const std::string& name, bool replace) {
     return is_dump(name) ? result<void>() : is_other(name);
 }
 
-/// A new file, or what a killed dump has left: locked, and empty.
+/// Opens a new file, or a leftover of a killed dump: locked, and empty.
 result<detail::file_handle> open_partial(const std::string& partial) {
     const detail::file_handle made(
         ::open(partial.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600));
     if (!made.is_open() && errno != EEXIST) {
         return failure(os_error(writing, partial, "check the rights on its directory"));
     }
-    auto file = detail::open_file(partial, true);  // errc::busy: another dump is on its way
+    auto file = detail::open_file(partial, true);  // errc::busy: another dump is in progress
     if (!file) return file;
     if (!detail::is_at(*file, partial)) {
         return failure({errc::busy, writing, partial, "another dump has just been finished",
-                        "look at that, or try again"});
+                        "check that file, or try again"});
     }
-    // Killed before its first word, it is empty.
+    // After a kill before the first word, it is empty.
     if (content_of(*file) == content::other) return is_other(partial);
     if (auto ok = detail::truncate(*file, partial, 0); !ok) return tl::unexpected(ok.error());
     return file;
@@ -104,7 +104,7 @@ result<text_output> text_output::open(const std::string& name, bool replace) {
     text_output out(is_stream(name) ? "" : name, replace);
     if (out.name_.empty()) return out;
     if (auto ok = check_place(name, replace); !ok) return tl::unexpected(ok.error());
-    out.replace_ = detail::is_taken(name);  // and nothing that comes there later
+    out.replace_ = detail::is_taken(name);  // does not replace a file created later
     auto file = open_partial(out.partial());
     if (!file) return tl::unexpected(file.error());
     out.file_ = std::move(*file);

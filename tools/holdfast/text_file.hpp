@@ -1,4 +1,4 @@
-// tools/holdfast/text_file.hpp: where a dump goes to, and where it comes from: a file, or a
+// tools/holdfast/text_file.hpp: the destination or source of a dump: a file, or a
 // standard stream.
 #pragma once
 
@@ -13,24 +13,24 @@
 
 namespace hf::tool {
 
-/// Whether this names a standard stream.
+/// True if this names a standard stream.
 [[nodiscard]] inline bool is_stream(const std::string& name) { return name.empty() || name == "-"; }
 
 /// A file that gets its name when it is complete, or the standard output.
 class text_output {
    public:
-    /// `replace`: also over a dump that is there, but over no other file: least of all the region
+    /// `replace`: may replace an existing dump, but no other file, such as the region
     /// that is being dumped, or its journal.
     [[nodiscard]] static result<text_output> open(const std::string& name, bool replace);
     text_output(text_output&&) noexcept = default;
     text_output& operator=(text_output&&) = delete;
     text_output(const text_output&) = delete;
     text_output& operator=(const text_output&) = delete;
-    /// Removes what is incomplete.
+    /// Removes an incomplete file.
     ~text_output();
 
     [[nodiscard]] result<void> write(std::string_view text) const;
-    /// Synced and named.
+    /// Syncs and names the file.
     [[nodiscard]] result<void> finish();
 
    private:
@@ -46,17 +46,17 @@ class text_input {
    public:
     [[nodiscard]] static result<text_input> open(const std::string& name);
 
-    /// Reads on from where the input is.
+    /// Reads on from the current position.
     [[nodiscard]] detail::dump_reader::source source();
-    /// As source(), and keeps what it reads in an unnamed file in `directory`, from which
-    /// rewind() lets it be read again. For a regular file that is not needed.
+    /// As source(), but also stores what it reads in an unnamed file in `directory`, so that
+    /// rewind() can read it again. Not needed for a regular file.
     [[nodiscard]] result<detail::dump_reader::source> source_kept(const std::string& directory);
-    /// To the beginning, of a regular file or of what was kept.
+    /// Returns to the beginning, of a regular file or of the stored copy.
     [[nodiscard]] result<void> rewind();
 
-    /// What errors call it.
+    /// The name for errors.
     [[nodiscard]] const std::string& name() const noexcept { return name_; }
-    /// Of a regular file; 0: not known.
+    /// Size of a regular file; 0: unknown.
     [[nodiscard]] std::uint64_t bytes() const noexcept { return bytes_; }
 
    private:

@@ -1,8 +1,8 @@
-// tools/holdfast/verb.hpp: what a verb of the command line is made of.
+// tools/holdfast/verb.hpp: the parts of a verb of the command line.
 //
-// Each verb lives in a file of its own. add_<verb>() describes its options and says what is to be
-// run once they have been parsed; that function returns the exit code: 0, or the number of an
-// hf::errc. What can be wrong with an argument is found while parsing, and ends in exit code 2.
+// Each verb is in a separate file. add_<verb>() describes its options and sets the function to be
+// run after they have been parsed; that function returns the exit status: 0, or the number of an
+// hf::errc. Invalid arguments are detected while parsing, with exit status 2.
 #pragma once
 
 #include <holdfast/result.hpp>
@@ -21,7 +21,7 @@ class App;
 
 namespace hf::tool {
 
-/// What the chosen verb does.
+/// The function of the chosen verb.
 using action = std::function<int()>;
 
 void add_serve(CLI::App& app, action& chosen);
@@ -35,32 +35,32 @@ void add_load(CLI::App& app, action& chosen);
 void add_doctor(CLI::App& app, action& chosen);
 void add_bench(CLI::App& app, action& chosen);
 
-/// The command line of a verb that takes names and flags only. CLI11, which takes a compiler longer
-/// than all the rest of such a file, stays behind it. What values are bound to must live until the
+/// The command line of a verb that takes names and flags only. Hides CLI11, whose headers take
+/// longer to compile than the rest of such a file. Variables bound to options must live until the
 /// verb has run.
 class verb_line {
    public:
     verb_line(CLI::App& app, const std::string& name, const std::string& what);
 
-    /// By position; must be given.
+    /// A required positional argument.
     verb_line& name(const std::string& called, std::string& value, const std::string& what);
-    /// By position; may be left out.
+    /// An optional positional argument.
     verb_line& optional_name(const std::string& called, std::string& value,
                              const std::string& what);
-    /// `--called VALUE`; the default is shown where it is not empty.
+    /// `--called VALUE`; a nonempty default is shown.
     verb_line& option(const std::string& called, std::string& value, const std::string& what);
     verb_line& number(const std::string& called, std::uint64_t& value, std::uint64_t least,
                       std::uint64_t most, const std::string& what);
-    /// One of `values`, or left out.
+    /// An optional choice of one of `values`.
     verb_line& choice(const std::string& called, std::string& value,
                       const std::vector<std::string>& values, const std::string& what);
     verb_line& flag(const std::string& called, bool& value, const std::string& what);
     /// --json
     verb_line& json(bool& value, const std::string& what = "Print JSON");
     verb_line& not_both(const std::string& one, const std::string& other);
-    /// The first makes no sense without the second.
+    /// The first option requires the second.
     verb_line& needs(const std::string& one, const std::string& other);
-    /// What `--help` says behind the options.
+    /// Text of `--help` after the options.
     verb_line& remarks(const std::string& text);
     void runs(action& chosen, action what);
 

@@ -67,7 +67,7 @@ result<std::string> channel::line(std::chrono::milliseconds patience) {
         if (ready == 0) {
             return failure({errc::io, "hear from the virtual machine", name_,
                             "nothing came for " + std::to_string(patience.count()) + " ms",
-                            "look at its boot.log; a slow machine may need more patience"});
+                            "read its boot.log; a slow machine may need a longer time-out"});
         }
         std::array<char, 4096> block{};
         const ssize_t n = recv(socket_.get(), block.data(), block.size(), 0);

@@ -1,8 +1,7 @@
-// tools/machine/channel.hpp: lines through a socket, each awaited for so long and no longer.
+// tools/machine/channel.hpp: lines over a socket pair, with a time limit for each.
 //
-// Both ends are made here, and the other one is inherited by the program that is talked to: no
-// names in a file system, nothing to wait for before the first word, and the program's death is
-// the end of the stream.
+// This process creates both ends, and the program at the other end inherits one. So there are no
+// names in a file system, the channel is ready at once, and the program's death ends the stream.
 #pragma once
 
 #include <holdfast/result.hpp>
@@ -14,7 +13,7 @@
 
 namespace hf::machine {
 
-/// Of a file descriptor.
+/// Owns a file descriptor.
 class descriptor {
    public:
     descriptor() = default;
@@ -38,11 +37,11 @@ class channel {
     explicit channel(descriptor socket, std::string name)
         : socket_(std::move(socket)), name_(std::move(name)) {}
 
-    /// `name` is for messages. The descriptor is the other end, close-on-exec as this one.
+    /// `name` is for messages. The descriptor is the other end; both are close-on-exec.
     [[nodiscard]] static result<std::pair<channel, descriptor>> make(std::string name);
 
     [[nodiscard]] result<void> send(std::string_view text);
-    /// Without its end. errc::io: nothing came in time, or the other end is gone.
+    /// A line without its end. errc::io: the time is over, or the other end is closed.
     [[nodiscard]] result<std::string> line(std::chrono::milliseconds patience);
 
    private:

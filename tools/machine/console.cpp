@@ -6,7 +6,7 @@ namespace hf::machine {
 
 namespace {
 
-/// An emulated machine is some thirty times slower than this one, and may share it.
+/// An emulated machine is about thirty times slower than this one, and may share it.
 constexpr auto console_patience = std::chrono::seconds(180);
 
 int number_in(std::string_view text) {

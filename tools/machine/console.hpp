@@ -1,5 +1,5 @@
-// tools/machine/console.hpp: commands to the guest's init and what it answers (guest/init.sh tells
-// the protocol).
+// tools/machine/console.hpp: commands to the guest's init, and their answers (protocol:
+// guest/init.sh).
 #pragma once
 
 #include "channel.hpp"
@@ -10,7 +10,7 @@
 
 namespace hf::machine {
 
-/// What a command in the guest came to.
+/// The result of a command in the guest.
 struct answer {
     int status = 0;
     std::string output;
@@ -21,22 +21,22 @@ class console {
     console() = default;
     explicit console(channel lines) : lines_(std::move(lines)) {}
 
-    /// Until the guest has booted.
+    /// Waits until the guest has booted.
     [[nodiscard]] result<void> await_ready(std::chrono::milliseconds patience);
-    /// The words must hold no blanks.
+    /// The words must not contain blanks.
     [[nodiscard]] result<answer> command(const std::vector<std::string>& words);
-    /// Sends a command and does not wait for what comes of it.
+    /// Sends a command without waiting for its answer.
     [[nodiscard]] result<void> begin(const std::vector<std::string>& words);
 
-    /// Until the server serves; an error with what it said if it ends instead.
+    /// Waits until the server serves; an error with its output if it ends instead.
     [[nodiscard]] result<void> await_serving();
-    /// Until the server has ended, and with which status.
+    /// Waits for the server's end; its exit status.
     [[nodiscard]] result<int> await_server_end();
-    /// What the server has said since it was started.
+    /// The server's output since its start.
     [[nodiscard]] const std::string& server_output() const noexcept { return server_output_; }
 
    private:
-    /// Reads a line, and keeps it if it is the server's.
+    /// Reads a line, and stores it if the server has written it.
     [[nodiscard]] result<std::string> read(std::chrono::milliseconds patience);
 
     channel lines_;

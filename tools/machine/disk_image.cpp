@@ -20,7 +20,8 @@ result<void> make_disk(const fs::path& image, std::uint64_t bytes, const std::st
     const fs::path log = image.string() + ".log";
     const auto made = file_system == "xfs"
                           ? run({"mkfs.xfs", "-q", "-f", image.string()}, log)
-                          // Nothing left for the guest's kernel to initialise behind our back.
+                          // Initialises everything now, so that the guest's kernel does not do it
+                          // later in the background.
                           : run({"mkfs.ext4", "-q", "-F", "-E",
                                  "lazy_itable_init=0,lazy_journal_init=0", image.string()},
                                 log);

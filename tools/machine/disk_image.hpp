@@ -9,11 +9,11 @@
 
 namespace hf::machine {
 
-/// A sparse file with an empty file system: "ext4" or "xfs". Replaces what was there.
+/// Makes a sparse file with an empty file system, "ext4" or "xfs". Replaces an existing file.
 [[nodiscard]] result<void> make_disk(const std::filesystem::path& image, std::uint64_t bytes,
                                      const std::string& file_system);
 
-/// Holes stay holes. Replaces what was there.
+/// Preserves holes. Replaces an existing file.
 [[nodiscard]] result<void> copy_disk(const std::filesystem::path& from,
                                      const std::filesystem::path& to);
 

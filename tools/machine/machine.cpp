@@ -65,7 +65,7 @@ std::vector<std::string> command_line(const machine_options& o, int control, int
             "nvdimm,id=nvdimm,memdev=pmem,label-size=128K"};
 }
 
-/// QEMU wants the whole of it. A sparse file will do.
+/// QEMU requires a file of the full size; it may be sparse.
 result<void> make_persistent_memory(const fs::path& file) {
     std::error_code wrong;
     if (fs::exists(file, wrong)) return {};
@@ -100,7 +100,7 @@ result<std::unique_ptr<machine>> machine::start(const machine_options& options, 
     made->qemu_ = std::move(*qemu);
     made->control_ = qmp(std::move(control->first));
     made->console_ = console(std::move(commands->first));
-    // From here on only QEMU has the other ends: its death is their end.
+    // From here on only QEMU has the other ends, so its death closes them.
     control->second.reset();
     commands->second.reset();
     if (auto begun = made->control_.begin(); !begun) return tl::unexpected(begun.error());
@@ -166,7 +166,7 @@ result<void> machine::save(const fs::path& snapshot) {
         return tl::unexpected(begun.error());
     }
     auto done = await_migration();
-    // cat may still be writing: QEMU awaits it when it ends in order.
+    // cat may still be writing: QEMU waits for it when it ends in order.
     if (done) (void)control_.execute("quit");
     if (done) (void)qemu_.wait();
     return done;
@@ -187,14 +187,14 @@ result<std::unique_ptr<machine>> machine::restore(const machine_options& options
 
 result<void> machine::plug(const disk_options& disk) {
     const auto file = [](const fs::path& path) {
-        // The host's page cache is the disk's own cache: a flush is an fdatasync of the file.
+        // The host's page cache is the disk's cache: a flush is an fdatasync of the file.
         return json{{"driver", "file"},
                     {"filename", path.string()},
                     {"cache", {{"direct", false}, {"no-flush", false}}}};
     };
     json node{{"driver", "raw"}, {"node-name", "disk"}, {"file", file(disk.image)}};
     if (!disk.write_log.empty()) {
-        // QEMU makes none; it grows as it is written.
+        // QEMU does not create the file; it grows with the writes.
         std::ofstream(disk.write_log, std::ios::trunc).close();
         node = {{"driver", "blklogwrites"},
                 {"node-name", "disk"},
@@ -220,7 +220,7 @@ result<std::string> machine::require(const std::vector<std::string>& words) {
     for (const std::string& word : words) line += (line.empty() ? "" : " ") + word;
     return failure({errc::violation, "have the guest do " + line,
                     "exit status " + std::to_string(done->status), done->output,
-                    "look at boot.log in " + options_.directory.string()});
+                    "read boot.log in " + options_.directory.string()});
 }
 
 result<void> machine::serve(const std::vector<std::string>& arguments, bool synced) {
@@ -233,7 +233,7 @@ result<void> machine::serve(const std::vector<std::string>& arguments, bool sync
 result<accelerator> prepare(machine_options options, const fs::path& snapshot) {
     if (access("/dev/kvm", R_OK | W_OK) == 0) {
         options.by = accelerator::kvm;
-        // Some hosts offer KVM and cannot run a guest by it: whatever goes wrong, we emulate.
+        // Some hosts offer KVM but cannot run a guest with it: on any error, use emulation.
         if (auto booted = machine::boot(options)) {
             if ((*booted)->save(snapshot)) return accelerator::kvm;
         }

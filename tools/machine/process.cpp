@@ -24,7 +24,7 @@ constexpr int by_signal = 128;
                          pid_t parent) {
     (void)prctl(PR_SET_PDEATHSIG, SIGKILL);
     if (getppid() != parent) _exit(not_executed);
-    // Ctrl-C is for us: we end what we have begun, and this program with it.
+    // Ctrl-C must end only this process, which then ends its children.
     (void)setpgid(0, 0);
     for (const int fd : descriptors) (void)fcntl(fd, F_SETFD, 0);
     (void)dup2(log, STDOUT_FILENO);

@@ -1,4 +1,4 @@
-// tools/machine/process.hpp: programs that we start: one that runs beside us, one that we await.
+// tools/machine/process.hpp: child processes, in the background or awaited.
 #pragma once
 
 #include <holdfast/result.hpp>
@@ -12,7 +12,7 @@
 
 namespace hf::machine {
 
-/// A child of ours, and dead when this object is.
+/// A child process, killed by the destructor.
 class process {
    public:
     process() = default;
@@ -22,27 +22,27 @@ class process {
     process(const process&) = delete;
     process& operator=(const process&) = delete;
 
-    /// `command` is looked for in PATH. It inherits `descriptors` under their numbers here, stdout
-    /// and stderr go to `log`, and it dies with the thread that called this.
+    /// Searches PATH for `command`. The child inherits `descriptors` with their numbers, writes
+    /// stdout and stderr to `log`, and dies with the calling thread.
     [[nodiscard]] static result<process> start(const std::vector<std::string>& command,
                                                const std::vector<int>& descriptors,
                                                const std::filesystem::path& log);
 
     [[nodiscard]] bool is_running() const noexcept { return pid_ > 0; }
-    /// SIGKILL; returns when it is gone.
+    /// SIGKILL; returns when the child has ended.
     void kill() noexcept;
-    /// Until it ends by itself: its exit status, or 128 and the signal.
+    /// Waits for its end: the exit status, or 128 plus the signal.
     [[nodiscard]] int wait() noexcept;
 
    private:
     pid_t pid_ = -1;
 };
 
-/// Runs a program to its end; an error with what it printed, unless its exit status is 0.
+/// Runs a program to its end; an error with its output unless its exit status is 0.
 [[nodiscard]] result<std::string> run(const std::vector<std::string>& command,
                                       const std::filesystem::path& log);
 
-/// All of a small file; empty where there is none.
+/// The contents of a small file; empty if it is missing.
 [[nodiscard]] std::string text_of(const std::filesystem::path& file);
 
 }  // namespace hf::machine

@@ -1,4 +1,4 @@
-// tools/machine/qmp.hpp: QEMU's own control channel (QMP: JSON objects, a line each).
+// tools/machine/qmp.hpp: QEMU's control channel (QMP: JSON objects, one a line).
 #pragma once
 
 #include "channel.hpp"
@@ -16,12 +16,12 @@ class qmp {
     qmp() = default;
     explicit qmp(channel lines) : lines_(std::move(lines)) {}
 
-    /// Reads the greeting and leaves the mode in which nothing but capabilities is spoken of.
+    /// Reads the greeting and ends the mode that allows only capability negotiation.
     [[nodiscard]] result<void> begin();
-    /// What the command returns; an error with QEMU's reason if it refuses.
+    /// The command's result; an error with QEMU's reason if it is refused.
     [[nodiscard]] result<nlohmann::json> execute(
         const std::string& command, nlohmann::json arguments = nlohmann::json::object());
-    /// Until the event has come; those that came since the last look count, too.
+    /// Waits for the event; counts events since the last call, too.
     [[nodiscard]] result<nlohmann::json> await(const std::string& event,
                                                std::chrono::milliseconds patience);
 

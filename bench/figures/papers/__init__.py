@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import Callable
 
-from . import incll, nv_heaps, recipe
+from . import incll, nv_heaps, recipe, shadow
 
 
 @dataclass(frozen=True)
@@ -35,4 +35,5 @@ PAPERS = {
     "incll": paper("incll", incll),
     "recipe": paper("recipe", recipe),
     "nv-heaps": paper("nv-heaps", nv_heaps),
+    "shadow": paper("shadow", shadow),
 }

@@ -1,5 +1,5 @@
-// The crash lab's command line on the hash table of examples/converting. Begin with --budget 10s;
-// docs/converting.md says what it looks for.
+// The crash lab's command line for the hash table of examples/converting. Start with --budget 10s;
+// see docs/converting.md.
 #include <holdfast/crashlab/main.hpp>
 
 #include "examples/converting/lab/table_targets.hpp"

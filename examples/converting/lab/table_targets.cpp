@@ -1,6 +1,6 @@
-// What meets the concept of an index (index/common/index.hpp) needs workloads and no more: the
-// session opens it, tells the lab of each operation, and judges for durable linearizability.
-// Instrumented, for the lab sees nothing else.
+// A structure with the concept of an index (index/common/index.hpp) needs only workloads: the
+// session opens it, records each operation for the lab, and judges durable linearizability. The
+// code must be instrumented, since the lab sees only instrumented accesses.
 #include "examples/converting/lab/table_targets.hpp"
 
 #include "crashlab/targets/eager_cases.hpp"

@@ -1,4 +1,4 @@
-// table_targets.hpp: the hash table of examples/converting, as the crash lab wants to see it.
+// table_targets.hpp: the hash table of examples/converting as a target of the crash lab.
 #pragma once
 
 #include <holdfast/crashlab/target.hpp>

@@ -1,20 +1,20 @@
-// holdfast/crashlab/key_history.hpp: what operations on keys wrote and read, and whether that can
-// be explained. For targets whose discipline promises each operation at once, and for what threads
-// read in any discipline.
+// holdfast/crashlab/key_history.hpp: a history of reads and writes of keys, and a check that it is
+// linearizable. For targets whose discipline makes each operation durable at once, and for what
+// threads read in any discipline.
 //
-// A value is explainable if some order of the operations, in which none comes before another that
-// had returned when it began, has it there. For a read, and for what a crash has left (a read
-// behind everything), that means of the operation W that wrote the value:
+// A value is explained if there is an order of the operations that has the value there, and in
+// which no operation comes before one that had returned when it began. A key's value after a crash
+// is checked like a read after all operations. For the operation W that wrote the value this means:
 //
 //   W had begun when the read returned, and
-//   no other write N of the key began when W was surely done and was itself surely done when the
+//   no other write N of the key began after W was surely done and was itself surely done when the
 //   read began.
 //
-// A write is surely done when it has returned, or when somebody who has returned has read its
-// value; a remove, when somebody has read nothing that nothing else explains. (Per key this is
-// Gibbons and Korach, "Testing shared memories", SIAM J. Comput. 1997: with values that are written
-// once it can be decided by looking at pairs. What survives a crash: Izraelevitz et al.,
-// "Linearizability of persistent memory objects", DISC 2016.)
+// A write is surely done when it has returned, or when a read that returned its value has returned.
+// A remove is surely done when a read that nothing else explains has found the key absent. (Per key
+// this is Gibbons and Korach, "Testing shared memories", SIAM J. Comput. 1997: if each value is
+// written once, checking pairs of operations suffices. For values after a crash: Izraelevitz et
+// al., "Linearizability of persistent memory objects", DISC 2016.)
 #pragma once
 
 #include <holdfast/crashlab/target.hpp>
@@ -32,13 +32,13 @@ class key_history {
     using number = std::uint64_t;
     static constexpr number nothing = 0;
 
-    /// Before anything: without this, keys hold nothing.
+    /// Sets the key's initial value. Keys are absent otherwise.
     void holds(const std::string& key, number value) { of_[key].first = value; }
-    /// Said before the operation begins. A value is used once; `nothing`: it removes.
+    /// Call before the operation begins. Each value is written once only; `nothing` is a remove.
     void writes(number operation, const std::string& key, number value) {
         of_[key].writes.push_back({operation, value});
     }
-    /// The operation's result will be the value that it has read.
+    /// Declares a read; the operation's result will be the value read.
     void reads(number operation, const std::string& key) { of_[key].reads.push_back(operation); }
     [[nodiscard]] std::vector<std::string> keys() const {
         std::vector<std::string> all;
@@ -62,7 +62,7 @@ class key_history {
         }
     }
 
-    /// Of what a crash has left. Throws violation.
+    /// Checks the value of a key after a crash. Throws violation.
     void judge_remains(const promised& all, const std::string& key, number found) const {
         const auto k = of_.find(key);
         const bool is_explained =
@@ -98,7 +98,7 @@ class key_history {
             return false;
         }
 
-        /// Another write came surely behind a value that was done at `done`, and before `begin`.
+        /// True if another write surely followed a value that was done at `done`, before `begin`.
         [[nodiscard]] bool is_over(const promised& all, number done, number begin,
                                    const write* but) const {
             return std::any_of(writes.begin(), writes.end(), [&](const write& n) {
@@ -122,7 +122,7 @@ class key_history {
             return done;
         }
 
-        /// A read has found nothing, and no other remove explains that, nor the beginning.
+        /// A read found the key absent; true if no other remove and no initial state explains it.
         [[nodiscard]] bool only_removed_by(const promised& all, const write& w,
                                            const told_operation& read) const {
             if (first == nothing && !was_written_over(all, 0, read)) return false;
@@ -134,7 +134,7 @@ class key_history {
             });
         }
 
-        /// Another write began behind `done`, and had returned when the read began.
+        /// True if another write began after `done` and had returned when the read began.
         [[nodiscard]] bool was_written_over(const promised& all, number done,
                                             const told_operation& read) const {
             return std::any_of(writes.begin(), writes.end(), [&](const write& n) {

@@ -1,4 +1,4 @@
-// holdfast/crashlab/main.hpp: the crash lab's command line, for a program of one's own:
+// holdfast/crashlab/main.hpp: the crash lab's command line, for a user's own program:
 //
 //     int main(int argc, char** argv) {
 //         return hf::lab::command_line(argc, argv, {my_target()});
@@ -15,7 +15,7 @@
 namespace hf::lab {
 
 /// Exit status: 0 nothing found, 1 a violation, 2 bad arguments, 4 a persist point missed.
-/// `as`: how a user starts the program, for the lines that repeat a finding; nullptr: argv[0].
+/// `as`: the program's name in the printed commands that repeat a finding; nullptr: argv[0].
 [[nodiscard]] int command_line(int argc, char** argv, std::vector<target_description> targets,
                                const char* as = nullptr);
 

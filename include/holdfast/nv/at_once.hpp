@@ -1,17 +1,18 @@
-// holdfast/nv/at_once.hpp: words of one node, loaded with one look at the records of its lines.
+// holdfast/nv/at_once.hpp: loads several words of a node with one check of its lines' ownership
+// records.
 //
-// transaction::load() looks at a line's record before and behind each word (T1 of transaction.hpp).
-// A search takes many words of few lines. Here the records of all of a node's lines are looked at
-// before the first word, and again behind the last. Where none is owned or newer than the snapshot
-// either time, T1 holds for each of the words, for no record has changed in between: whoever took
-// one behind the first look took a version behind that, when the clock had come to the snapshot
-// already; so he has given it a newer one, or owns it, or has given it back as it was, and stored
-// nothing. By the clock (T2), one look at it behind the last word does the same. Wherever
-// that fails, the words are loaded once more, each by load(), which waits for owners and moves the
-// snapshot.
+// transaction::load() reads a line's ownership record before and after each word (T1 of
+// transaction.hpp). A search reads many words of few lines. Here the records of all lines of the
+// node are read before the first word and again after the last one. If none is owned or newer than
+// the snapshot at either time, T1 holds for each word, since no record has changed in between: a
+// transaction that acquired a record after the first check drew its version later, when the clock
+// had reached the snapshot already; so it has left a newer version there, or still owns the record,
+// or released it unchanged and stored nothing. With reads by the clock (T2), one check of the clock
+// after the last word has the same effect. If a check fails, all words are loaded again by load(),
+// which waits for owners and extends the snapshot.
 //
-// What is computed from words that turn out to have changed is thrown away. But it is computed: it
-// has to end, and to stay within the node, whatever words of committed states stand together.
+// A result computed from words that turn out to be inconsistent is discarded. Its computation must
+// still terminate and stay within the node, for any mixture of words of committed states.
 #pragma once
 
 #include <holdfast/nv/field.hpp>
@@ -29,11 +30,12 @@ namespace hf::nv::detail {
 
 class words_at_once {
    public:
-    /// Nodes of more bytes are read word by word: of these a search meets a few lines only.
+    /// Larger nodes, in bytes, are read word by word: a search reads only a few of their lines.
     static constexpr std::size_t most_bytes = 256;
 
-    /// So many lines [offset, offset + bytes) of a T takes, where the heap lays its objects: behind
-    /// a header, in a block of whole 16 bytes that begins with a line where it is of whole lines.
+    /// Number of lines that [offset, offset + bytes) of a T occupies. The heap stores an object
+    /// after a header of 16 bytes, in a block of a multiple of 16 bytes, which is aligned to a line
+    /// if its size is a multiple of a line.
     template <class T>
     [[nodiscard]] static constexpr std::size_t lines_of(std::size_t offset, std::size_t bytes) {
         constexpr std::size_t header = 16;
@@ -44,9 +46,9 @@ class words_at_once {
         }
     }
 
-    /// f(load), where load(field) is what a p<> of a word holds, or the offset in a ptr<>. The
-    /// fields lie in the `Lines` lines that begin with the one of `first`, up to `end`. f may run
-    /// twice. It should hold values, not references: then these stay in registers.
+    /// Returns f(load), where load(field) is the value of a p<> of one word, or the offset in a
+    /// ptr<>. The fields must be in the `Lines` lines that start with the one of `first`, before
+    /// `end`. f may run twice. It should capture values, which stay in registers, not references.
     template <std::size_t Lines, class F>
     [[nodiscard, gnu::always_inline]] static inline auto load(transaction& t, const void* first,
                                                               const void* end, F f) {
@@ -76,8 +78,8 @@ class words_at_once {
         return found;
     }
 
-    /// Asks for those lines, as far as most_bytes go, and their records. (Inlined, or g++ takes a
-    /// call for one that does nothing.)
+    /// Prefetches those lines, at most most_bytes of them, and their records. (Inlined, or g++
+    /// takes a call for one that does nothing.)
     template <std::size_t Lines>
     [[gnu::always_inline]] static inline void expect(const transaction& t, const void* first,
                                                      const void* end) noexcept {
@@ -91,7 +93,7 @@ class words_at_once {
         }
     }
 
-    /// As load(), for who has no nodes that are read at once.
+    /// The loader for nodes that are read word by word.
     struct one_by_one {
         transaction& t;
         template <class T>
@@ -111,8 +113,8 @@ class words_at_once {
    private:
     static constexpr std::size_t line = 64;
 
-    /// Whether none of those lines is owned, or newer than the snapshot: an owner's mark is above
-    /// all snapshots.
+    /// True if none of those lines is owned or newer than the snapshot. The value of an owned
+    /// record is above all snapshots.
     template <std::size_t Lines, std::size_t I = 0>
     [[nodiscard, gnu::always_inline]] static inline bool are_good(
         const std::atomic<std::uint64_t>* records, std::uint64_t snapshot,
@@ -128,7 +130,7 @@ class words_at_once {
     [[nodiscard, gnu::noinline, gnu::cold]] static auto slowly(transaction& t, F f) {
         return f(one_by_one{t});
     }
-    /// There is room.
+    /// Adds the records to the read set, which must have room.
     template <std::size_t... I>
     [[gnu::always_inline]] static inline void note(transaction& t, std::uint64_t index,
                                                    std::index_sequence<I...>) noexcept {

@@ -1,5 +1,5 @@
-// holdfast/nv/core.hpp: what the types of a heap ask of its compiled part (src/heap/). Not for
-// programs.
+// holdfast/nv/core.hpp: the interface of the header-only types to the heap's compiled part
+// (src/heap/). Not for programs.
 #pragma once
 
 #include <holdfast/transaction.hpp>
@@ -13,8 +13,8 @@
 
 namespace hf::nv {
 
-/// The brand of programs that have one heap, or don't care. A brand is a type that need not be
-/// defined: `struct accounts;` and heap<accounts>. Pointers of one brand don't fit another's.
+/// The default brand. A brand is a type that need not be defined, e.g. `struct accounts;` for
+/// heap<accounts>. Pointers of one brand cannot be assigned to those of another.
 struct common;
 
 template <class H = common>
@@ -35,12 +35,12 @@ namespace detail {
 template <class...>
 inline constexpr bool never = false;
 
-class core;     ///< of an open heap
-class attempt;  ///< of a running transaction: what it does to counts
+class core;     ///< an open heap
+class attempt;  ///< a running transaction, with its changes to reference counts
 
 enum class member_kind : std::uint8_t {
-    plain = 1,  ///< bytes that lead nowhere
-    ptr = 2,    ///< the offset of an object, which it counts
+    plain = 1,  ///< bytes without pointers
+    ptr = 2,    ///< the offset of an object, counted
     weak = 3,   ///< the offset of a proxy
 };
 
@@ -48,32 +48,32 @@ enum class member_kind : std::uint8_t {
 struct member_info {
     std::string name;  ///< "left", "position.x"
     std::uint32_t offset = 0;
-    std::uint32_t bytes = 0;  ///< of one
+    std::uint32_t bytes = 0;  ///< size of one
     std::uint32_t count = 1;
     std::uint32_t stride = 0;
     member_kind kind = member_kind::plain;
-    std::string type;  ///< what lies there, or what it leads to
+    std::string type;  ///< type of the member, or of its target
 };
 
-/// What a program knows of one of its types.
+/// The program's description of one of its types.
 struct type_info {
     std::string name;
-    std::uint32_t bytes = 0;  ///< of an object; of an element where it is an array
+    std::uint32_t bytes = 0;  ///< size of an object, or of an array's element
     bool is_array = false;
     std::vector<member_info> members;
-    std::vector<const type_info& (*)()> leads_to;  ///< types of what its pointers lead to
-    /// nv_destroy(), once, before the object goes; nullptr: it has none.
+    std::vector<const type_info& (*)()> leads_to;  ///< target types of its pointers
+    /// Calls nv_destroy(), once, before the object is freed; nullptr: there is none.
     void (*destroy)(attempt&, void*) = nullptr;
-    unsigned number = 0;  ///< of the program
+    unsigned number = 0;  ///< from next_type_number()
 };
 
-/// What an upgrade does to each object: an attempt, the old one, the new one.
+/// Converts one object in an upgrade: attempt, old object, new object.
 using converter = std::function<void(attempt&, std::byte*, std::byte*)>;
 
-/// From 0 on, another for each type.
+/// Returns a new number for each type, from 0 on.
 [[nodiscard]] unsigned next_type_number() noexcept;
 
-/// What a volatile reference holds: an object's life beyond transactions.
+/// The shared state of a volatile reference: it keeps an object alive beyond transactions.
 struct held {
     enum status : std::uint32_t { live = 0, dying = 1, gone = 2, closed = 3 };
     std::atomic<std::uint32_t> state{live};
@@ -84,28 +84,28 @@ struct held {
 void drop(held* h) noexcept;
 void retain_weakly(held* h) noexcept;
 void drop_weakly(held* h) noexcept;
-/// Whether it lives, as of the transaction's snapshot, and stays so or the transaction will not
-/// commit.
+/// True if the object lives in the transaction's snapshot. If it dies before the commit, the
+/// transaction does not commit.
 [[nodiscard]] bool is_alive(attempt& a, held* h);
 
-/// The calling thread's; nullptr: none is running.
+/// The calling thread's attempt; nullptr: no transaction is running.
 inline thread_local constinit attempt* current = nullptr;
 
-/// Once more, or so often, is the object at the offset pointed to.
+/// Adds `by` to the reference count of the object at the offset.
 void add_count(attempt& a, std::uint64_t offset, int by);
-/// A new object, zeros; `elements` of it where it is an array.
+/// Allocates a zero-initialised object, or an array of `elements` elements.
 [[nodiscard]] std::byte* make_object(attempt& a, const type_info& type, std::uint64_t elements);
-/// The proxy of the object at the offset; made where there is none.
+/// The proxy of the object at the offset; created if it has none.
 [[nodiscard]] std::uint64_t proxy_of(attempt& a, std::uint64_t offset);
-/// The object that a proxy stands for; 0: it has died.
+/// The object of a proxy; 0: it has died.
 [[nodiscard]] std::uint64_t proxy_target(transaction& t, std::uint64_t proxy);
-/// Where a pointer that is being made may lie: ends the attempt elsewhere.
+/// The attempt for a pointer under construction; aborts it unless `pointer` is in a new object.
 [[nodiscard]] attempt& attempt_for(const void* pointer);
 
-/// A mistake that only run time can see. Within a transaction this ends with errc::usage, outside
-/// the process does.
+/// Reports a programming error found at run time. Within a transaction, it ends with errc::usage;
+/// otherwise the process ends.
 [[noreturn]] void misuse(const char* what);
-/// Of what a container finds that no program can have written: errc::corrupt, by a transaction.
+/// Reports corruption found by a container: ends the transaction with errc::corrupt.
 [[noreturn]] void broken(const char* what);
 [[noreturn]] void bad_cursor(bool is_null);
 [[noreturn]] void bad_reference(const held* h);

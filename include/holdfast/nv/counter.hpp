@@ -1,11 +1,11 @@
-// holdfast/nv/counter.hpp: a number that many threads add to, in parts of a cache line each.
+// holdfast/nv/counter.hpp: a counter that many threads add to, split into one cache line a thread.
 // Written with the public interface alone.
 //
-// Lines are what transactions conflict on. So a number of entries in one word would make any two
-// transactions that insert conflict, wherever their entries are. Here each adds to the part of its
-// thread; parts may be negative, their sum is the number. What a transaction pays: add() loads and
-// stores a word that, as a rule, no other thread does; get() loads `parts` words, and conflicts
-// with all that add.
+// Transactions conflict on cache lines. With one word as the counter, any two transactions that
+// insert would conflict, wherever their entries are. Here each thread adds to its own part; parts
+// may be negative, and their sum is the counter. Cost in a transaction: add() loads and stores one
+// word that usually no other thread writes; get() loads `parts` words, and conflicts with all
+// transactions that add.
 //
 // Literature: the sloppy counters of Boyd-Wickizer et al., "An Analysis of Linux Scalability to
 // Many Cores" (OSDI 2010).
@@ -41,8 +41,8 @@ class counter {
     }
 
    private:
-    /// The number is last: so what lies before the counter, and is read by all, is not on a line
-    /// with the first of them.
+    /// The number comes last, so that fields before the counter, which all threads read, do not
+    /// share a line with the first part.
     struct part {
         bytes<56> apart;
         p<std::uint64_t> number;

@@ -1,15 +1,16 @@
-// holdfast/nv/describe.hpp: which types may lie in a heap, and how they are described in it.
+// holdfast/nv/describe.hpp: the types allowed in a heap, and their descriptions in the heap.
 //
 // A persistent type is an aggregate of nv::p, ptr, weak, array, bytes, and of such aggregates. A
-// class whose members are private tells them by one line, in their order:
+// class with private members lists them in declaration order:
 //
 //     static constexpr auto nv_members = std::tuple{&account::owner, &account::cents};
 //
-// Everything else does not compile, with a message that says what to do instead (check_field()).
-// What a member of a heap with brand H leads to has brand H, too.
+// Any other type fails to compile, with a message that proposes a replacement (check_field()).
+// Pointers in a heap of brand H point to objects of the same brand.
 //
-// A type's name is the compiler's, made the same for both; `static constexpr std::string_view
-// nv_name = "..."` gives it another: then it may be renamed, and moved to other namespaces.
+// A type's name is derived from the compiler's, and equal for g++ and clang. A member `static
+// constexpr std::string_view nv_name = "..."` overrides it, so that the type may be renamed or
+// moved to another namespace.
 #pragma once
 
 #include <holdfast/nv/field.hpp>
@@ -77,7 +78,7 @@ M member_type_of(M T::*);
 template <class T, std::size_t... I>
 auto told_types(std::index_sequence<I...>)
     -> types<decltype(member_type_of(std::get<I>(T::nv_members)))...>;
-/// As lists of types, told or found.
+/// The member types as a list, from nv_members or detected.
 template <class T>
 struct members {
     using list = member_types<T>;
@@ -89,7 +90,7 @@ struct members<T> {
                                std::tuple_size_v<std::remove_cvref_t<decltype(T::nv_members)>>>{}));
 };
 
-/// What so many members in a row take.
+/// The size of a struct with these members, in bytes.
 template <class... M>
 consteval std::size_t laid_out(types<M...>, std::size_t alignment) {
     std::size_t end = 0;
@@ -105,7 +106,7 @@ consteval bool check_fields(types<M...>) {
     return (check_field<M, H>() && ...);
 }
 
-/// True, or a message. M is a member, or a whole object.
+/// True; a static_assert fails otherwise. M is a member's type, or a whole object's.
 template <class M, class H>
 consteval bool check_field() {
     if constexpr (is_p<M> || is_bytes<M>) {
@@ -183,7 +184,7 @@ consteval bool check_field() {
 
 // ----------------------------------------------------------------------------------- descriptions
 
-/// The same for both compilers.
+/// Makes the type names of g++ and clang equal.
 [[nodiscard]] std::string common_name(std::string_view printed);
 
 template <class T>
@@ -237,7 +238,7 @@ const volatile void* address_of_member(T& t) {
 template <class T, class... M, std::size_t... I>
 void describe_members(type_info& info, const place_of_members& at, types<M...>,
                       std::index_sequence<I...>) {
-    // Where members lie is asked of room that no object is in.
+    // Member offsets are computed from uninitialised storage, without an object.
     alignas(T) static std::byte room[sizeof(T)];
     T& t = reinterpret_cast<T&>(room);
     const auto offset = [&](const volatile void* p) {
@@ -296,7 +297,7 @@ tx<H> transaction_of(void (C::*)(tx<H>&));
 template <class C, class H>
 tx<H> transaction_of(void (C::*)(tx<H>&) noexcept);
 
-/// Of T, or of an array T[].
+/// The description of T, or of an array T[].
 template <class T>
 const type_info& info_of() {
     static const type_info info = [] {
@@ -321,7 +322,7 @@ const type_info& info_of() {
 
 }  // namespace detail
 
-/// Whether T may be an object of a heap of brand H; it does not compile where it may not.
+/// True if T may be an object in a heap of brand H; fails to compile otherwise.
 template <class T, class H = common>
 consteval bool check_persistent() {
     if constexpr (is_array_type<T>::value) {

@@ -1,4 +1,4 @@
-// holdfast/nv/field.hpp: fields of persistent types that lead nowhere: p<T>, array<T, N>, bytes<N>.
+// holdfast/nv/field.hpp: fields without pointers: p<T>, array<T, N>, bytes<N>.
 #pragma once
 
 #include <holdfast/nv/core.hpp>
@@ -10,8 +10,8 @@
 
 namespace hf::nv {
 
-/// A value of any type that is nothing but its bytes. Read it like a T, within a transaction; write
-/// it by set().
+/// A value of a plain type (plain.hpp). Within a transaction it is read like a T, and written by
+/// set().
 template <class T>
 class p {
     static_assert(detail::check_plain<T>());
@@ -54,7 +54,7 @@ class p {
                       "field.set(tx, value)");
         return *this;
     }
-    // A type of its own: so that it can say why.
+    // A distinct operator=, so that the message can tell why it is refused.
     p& operator=(const p&) = delete;
     template <class U = void>
     void operator&() const {  // NOLINT(google-runtime-operator)
@@ -68,7 +68,7 @@ class p {
     alignas(detail::alignment_of_field<T>) T value_{};
 };
 
-/// So many bytes that lead nowhere, read and written in ranges.
+/// N raw bytes (no pointers), accessed by range.
 template <std::size_t N>
 class bytes {
    public:
@@ -78,7 +78,7 @@ class bytes {
     ~bytes() = default;
 
     [[nodiscard]] static constexpr std::size_t size() noexcept { return N; }
-    /// Bytes [first, first + to.size()).
+    /// Copies bytes [first, first + to.size()).
     void get(std::span<std::byte> to, std::size_t first = 0) const {
         transaction* const t = transaction::running();
         if (t == nullptr || first > N || to.size() > N - first) [[unlikely]] {
@@ -97,7 +97,7 @@ class bytes {
     alignas(N % 8 == 0 ? 8 : 1) std::byte bytes_[N]{};
 };
 
-/// N fields of one type in a row: p<int>, ptr<T>, a struct of these.
+/// N fields of one type: p<int>, ptr<T>, or a struct of these.
 template <class E, std::size_t N>
 class array {
    public:

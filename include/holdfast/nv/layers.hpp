@@ -1,7 +1,7 @@
 // holdfast/nv/layers.hpp: the layers of the NV-heaps paper, so that one program runs on each.
 //
-// Purpose. To tell what each promise of a heap costs (Coburn et al., ASPLOS 2011, sections 5.2 and
-// 5.4: table 1 and figure 6). A program that is written against on<Layer> compiles on all of them:
+// Purpose. To measure the cost of each guarantee of a heap (Coburn et al., ASPLOS 2011, sections
+// 5.2 and 5.4: table 1 and figure 6). A program written against on<Layer> compiles for all layers:
 //
 //     template <class Layer>
 //     struct program {
@@ -12,25 +12,25 @@
 //         };
 //     };
 //
-//   layer   pointers               objects go                 stores
+//   layer   pointers               objects are freed          stores
 //   base    offsets, unchecked     by on::dispose()           in place; durable with a checkpoint
 //   safe    checked, weak, refs    when their count is 0      in place; durable with a checkpoint
 //   tx      checked, weak, refs    when their count is 0      transactions: atomic and durable
-//   c_tx    the same                                          and isolated from other threads
-//   nodur   the same                                          c_tx in ordinary memory
+//   c_tx    as tx                  as tx                      and isolated from other threads
+//   nodur   as tx                  as tx                      as c_tx, in ordinary memory
 //
-// What each drops is what the paper says it drops. base is what the paper likens to Rio Vista:
-// memory by hand, and checkpoints, here those of the epochs, or checkpoint(). A crash between two
-// of them may leave any mixture behind: such a heap is to be made anew. safe adds counts and
-// pointers that are checked; both are durable with the checkpoint, too. tx adds a commit record
-// and its fence, but neither owns lines nor validates reads, so it is for one thread. c_tx is the
-// heap of heap.hpp itself, and nodur that heap in ordinary memory: no types of their own.
+// Each layer omits the same features as in the paper. base corresponds to the paper's Rio Vista:
+// manual memory management and checkpoints, here at each epoch's end or by checkpoint(). A crash
+// between two checkpoints may leave any mixture of stores; such a heap has to be created again.
+// safe adds reference counts and checked pointers, both durable with the checkpoint too. tx adds a
+// commit record and its fence, but no ownership and no validation, so it serves one thread. c_tx is
+// the heap of heap.hpp itself, and nodur is that heap in ordinary memory; these two add no types.
 //
-// The three lower ones are policies of the templates in this file, over the same core, allocator
-// and epochs. They open heaps of one thread (detail::isolation): another thread's atomic() gives
-// errc::usage; the one is who opens it. abort() and exceptions undo nothing on base and safe.
+// The three lower layers are policies of the templates in this file, over the same core, allocator
+// and epochs. Their heaps serve the one thread that opened them (detail::isolation); atomic() in
+// another thread returns errc::usage. On base and safe, abort() and exceptions undo nothing.
 //
-// For measurements, and for programs of one thread; who wants a heap uses heap.hpp.
+// For measurements, and for single-threaded programs; others use heap.hpp.
 #pragma once
 
 #include <holdfast/heap.hpp>
@@ -66,13 +66,13 @@ struct nodur {
 };
 }  // namespace layer
 
-/// The heap of a layer that has policies.
+/// The heap type of the layers that are policies: base, safe and tx.
 template <class L>
 class layered_heap;
 
 namespace detail {
 
-/// A word of an object as the layer reads it.
+/// Loads a word of an object with the layer's checks.
 template <class L, class W>
 [[nodiscard]] W load_as(const void* at) {
     const auto* const word = static_cast<const W*>(at);
@@ -111,7 +111,7 @@ class layered_field {
     static constexpr auto nv_members = std::tuple{&layered_field::value_};
 };
 
-/// A counted pointer; it holds an nv::ptr, and reads and writes it as the layer does.
+/// A counted pointer: an nv::ptr accessed by the layer's rules.
 template <class L, class T>
 class layered_ptr {
    public:
@@ -189,7 +189,7 @@ class layered_weak {
     static constexpr auto nv_members = std::tuple{&layered_weak::to_};
 };
 
-/// An array's elements; its length stands before them, as nv::cursor<E[]> has it.
+/// An array's elements, after their length; the same layout as nv::cursor<E[]>.
 template <class E>
 class raw_array {
    public:
@@ -220,8 +220,7 @@ struct raw_cursor<E[]> {
     static type at(std::byte* p) noexcept { return type(p); }
 };
 
-/// Of the layer base: an offset that nobody counts or checks, and nothing that a heap's check
-/// would follow.
+/// A pointer of the layer base: an unchecked, uncounted offset. Heap checks do not follow it.
 template <class T>
 class raw_ptr {
    public:
@@ -263,7 +262,7 @@ class raw_ptr {
     static constexpr auto nv_members = std::tuple{&raw_ptr::to_};
 };
 
-/// What the layer base gives atomic()'s function.
+/// The argument of atomic()'s function on the layer base.
 class raw_tx {
    public:
     explicit raw_tx(attempt& a) noexcept : running_(transaction_of(a)) {}
@@ -297,7 +296,7 @@ class raw_tx {
     transaction& running_;
 };
 
-/// The layer's pointer that a root stands for.
+/// A root handle with the layer's pointer type.
 template <class P>
 class layered_root {
    public:
@@ -315,7 +314,7 @@ class layered_root {
    private:
     P* at_;
 };
-/// Where the layer base keeps a root's offset: an object of the heap itself.
+/// The object in which the layer base stores a root's offset.
 struct raw_anchor {
     static constexpr std::string_view nv_name = "hf::nv::raw_anchor";
     p<std::uint64_t> to;
@@ -323,7 +322,7 @@ struct raw_anchor {
 
 }  // namespace detail
 
-/// What a program that runs on several layers is written against.
+/// The types and functions of a layer, for programs that run on several.
 template <class L>
 struct on {
     using layer = L;
@@ -335,7 +334,7 @@ struct on {
     using p = detail::layered_field<L, T>;
     template <class T>
     using ptr = std::conditional_t<L::counts, detail::layered_ptr<L, T>, detail::raw_ptr<T>>;
-    /// Does not keep its object alive; on base an ordinary pointer.
+    /// Does not keep its object alive; on base the same as ptr.
     template <class T>
     using weak = std::conditional_t<L::counts, detail::layered_weak<L, T>, detail::raw_ptr<T>>;
     template <class T>
@@ -349,8 +348,8 @@ struct on {
                                            const heap_options& options) {
         return heap::open(path, options);
     }
-    /// What nothing leads to any more goes: by hand on base, where it may be called once; elsewhere
-    /// it has gone by its count.
+    /// Frees an unreachable object on base; call it once for each. On other layers it does nothing:
+    /// the reference count has freed the object.
     template <class T>
     static void dispose(tx& t, const cursor<T>& what) {
         if constexpr (!L::counts) t.dispose(what);
@@ -388,7 +387,7 @@ struct on<layer::c_tx> : detail::on_transactions {
         return heap::open(path, options);
     }
 };
-/// `open` takes the bytes that are to suffice, and no file.
+/// `open` takes a size in bytes, and no file.
 template <>
 struct on<layer::nodur> : detail::on_transactions {
     using layer = nv::layer::nodur;
@@ -412,7 +411,7 @@ class layered_heap {
         return layered_heap(std::move(*base));
     }
 
-    /// As heap::atomic(); on base and safe what was stored before an error or exception stays.
+    /// As heap::atomic(); but on base and safe, stores before an error or exception remain.
     template <class F>
     auto atomic(F&& f) -> result<std::invoke_result_t<F&, tx_type&>> {
         if constexpr (L::kept == detail::isolation::in_place) {
@@ -439,9 +438,9 @@ class layered_heap {
             return raw_root<T>(name);
         }
     }
-    /// All that was stored before is durable when it returns.
+    /// Returns when all earlier stores are durable.
     [[nodiscard]] result<void> checkpoint() { return base_.checkpoint(); }
-    /// Not on base, whose objects are unknown to the heap.
+    /// Not available on base, whose objects the heap does not know.
     [[nodiscard]] result<heap_report> check() const
         requires(L::counts)
     {
@@ -460,7 +459,7 @@ class layered_heap {
             return f(mine);
         };
     }
-    /// What an error has left behind is committed: counts and allocator go with what is in place.
+    /// Commits even after an error, so that counts and allocator agree with the stores in place.
     template <class F>
     auto run_in_place(F& f) -> result<std::invoke_result_t<F&, tx_type&>> {
         using value = std::invoke_result_t<F&, tx_type&>;

@@ -1,7 +1,8 @@
-// holdfast/nv/list.hpp: a list and a queue in a heap. With the public interface alone.
+// holdfast/nv/list.hpp: a singly linked list and a queue in a heap, written with the public
+// interface alone.
 //
-// Value is a field: nv::p<T>, nv::ptr<T, H>, or a struct of these. What a transaction pays: an
-// insertion makes one object and stores the words that lead to it; nothing else is touched.
+// Value is a field: nv::p<T>, nv::ptr<T, H>, or a struct of these. Cost in a transaction: an
+// insertion makes one object and stores the words that point to it; it touches nothing else.
 #pragma once
 
 #include <holdfast/nv/transaction.hpp>
@@ -10,8 +11,8 @@
 
 namespace hf::nv {
 
-/// Linked one way: the way back would cost a proxy an element, for it must not keep alive.
-/// Elements are inserted and erased behind one that is known.
+/// Singly linked. A back pointer would have to be weak, at the cost of a proxy for each element.
+/// Elements are inserted and erased after a known one.
 template <class V, class H = common>
 class forward_list {
    public:
@@ -67,8 +68,8 @@ class forward_list {
     static constexpr auto nv_members = std::tuple{&forward_list::first_};
 };
 
-/// First in, first out. Its ends lie in lines of their own where they can: who pushes and who pops
-/// meet only when it is nearly empty.
+/// First in, first out. The two ends are in different cache lines if possible, so that push() and
+/// pop() conflict only when the queue is nearly empty.
 template <class V, class H = common>
 class queue {
    public:

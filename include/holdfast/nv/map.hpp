@@ -1,26 +1,26 @@
-// holdfast/nv/map.hpp: an ordered map in a heap, a B+ tree. With the public interface alone, but
-// for what loads the words of a node at once (at_once.hpp).
+// holdfast/nv/map.hpp: an ordered map in a heap, a B+ tree. Written with the public interface,
+// except that it loads the words of a node together (at_once.hpp).
 //
-// Key is any type that nv::p holds, with operator<; Value a field: nv::p<T>, nv::ptr<T, H>.
-// What a transaction pays: find() reads six keys of a node, four where they are no numbers, on each
-// level, and there are log_10 n; inserting stores a key, a value and a word of a leaf, and erasing
-// that word, for a leaf keeps its entries where they are and their order in a word
-// (slot_order.hpp). Now and then a node is split. Nodes that became empty go; others are not
-// joined.
+// Key is any type that nv::p holds, with operator<; Value a field: nv::p<T>, nv::ptr<T, H>. Cost in
+// a transaction: find() reads six keys of a node on each level (four if the keys are not numbers),
+// and there are about log_10 n levels. An insertion stores a key, a value and one word of a leaf.
+// An erasure stores that word: a leaf's entries keep their slots, and a word holds their order
+// (slot_order.hpp). Nodes are split when full. Empty nodes are freed; others are never merged.
 //
-//   branch   keys k0 < k1 < ...    child i has the keys below k(i) and not below k(i-1)
+//   branch   keys k0 < k1 < ...    keys of child i are < k(i) and >= k(i-1)
 //   twig     a branch whose children are leaves
 //   leaf     order, entries
 //
-// What a node's pointers lead to is said by their type, so that they can be counted and checked. A
-// branch has pointers of two types, on both sides of its keys, and its level says the ones in use.
-// Most inner nodes are twigs, which have one. With keys and values of 8 bytes a twig or a leaf, its
-// object's header included, takes 4 whole lines, and so does what is in use of a branch; an entry
-// lies in one line, so an insertion changes two lines of its leaf at most.
+// The target of a node's pointers follows from their type, so that they can be counted and checked.
+// A branch therefore has pointers of two types, before and after its keys, and its level tells
+// which are in use. Most inner nodes are twigs, which have one type. With keys and values of 8
+// bytes, a twig or leaf including its object header takes exactly 4 cache lines, and so does the
+// part of a branch that is in use. An entry is within one line, so an insertion changes at most two
+// lines of its leaf.
 //
-// Reading on the way down, all lines of the next node are asked for at once, so a level costs one
-// miss of the cache. Within a node the search has no branches that depend on keys. The number of
-// entries is kept in parts, by thread (counter.hpp).
+// A descent prefetches all lines of the next node together, so a level costs one cache miss. The
+// search within a node has no key-dependent branches. The size is counted in one part a thread
+// (counter.hpp).
 #pragma once
 
 #include <holdfast/nv/at_once.hpp>
@@ -48,7 +48,7 @@ class map {
     };
     struct leaf {
         p<std::uint64_t> order;  ///< slot_order
-        bytes<8> apart;          ///< so that an entry of 16 bytes lies in one line
+        bytes<8> apart;          ///< padding: each entry of 16 bytes is within one line
         array<entry, leaf_width> entries;
     };
     struct twig {
@@ -68,12 +68,13 @@ class map {
     map& operator=(const map&) = delete;
     ~map() = default;
 
-    /// Where a key is, or belongs. Good within the transaction, until the map changes.
+    /// Position of a key, present or to be inserted. Valid in the transaction until the map
+    /// changes.
     class place {
        public:
-        /// Whether the key is there.
+        /// True if the key is present.
         [[nodiscard]] explicit operator bool() const noexcept { return found_; }
-        /// Of the key that is there.
+        /// The value; the key must be present.
         [[nodiscard]] V& value() const { return of_->entries[order_.slot(rank_)].value; }
 
        private:
@@ -98,7 +99,7 @@ class map {
         const leaf* const l = leaf_of(key);
         if (l == nullptr) return {};
         transaction& t = *transaction::running();
-        struct seen {  // so small that registers take it
+        struct seen {  // small enough for registers
             std::uint64_t order;
             std::uint32_t rank;
             std::uint32_t found;
@@ -113,13 +114,13 @@ class map {
         const seen in = look<whole<leaf>>(t, *l, look_in);
         return place(*l, detail::slot_order(in.order), in.rank, in.found != 0, t.serial());
     }
-    /// nullptr, or the value; good within the transaction, until the map changes.
+    /// The value, or nullptr. Valid in the transaction until the map changes.
     [[nodiscard]] V* find(const K& key) const {
         const place at = place_of(key);
         return at ? std::addressof(at.value()) : nullptr;
     }
     [[nodiscard]] bool contains(const K& key) const { return static_cast<bool>(place_of(key)); }
-    /// The value of a key that is not there, of zeros; `at` is its place.
+    /// Inserts an absent key with a zero-initialised value. `at` is place_of(key).
     V& insert_at(tx<H>& t, place at, const K& key) {
         size_.add(t, 1);
         if (!at.of_ || at.order_.count() == leaf_width) [[unlikely]] {
@@ -134,7 +135,7 @@ class map {
         release(t, made.value);
         return made.value;
     }
-    /// The key that is there goes.
+    /// Erases a key that is present. `at` is its place.
     void erase_at(tx<H>& t, const place& at) {
         size_.add(t, -1);
         leaf& l = *at.of_;
@@ -145,7 +146,7 @@ class map {
             remove_empty(t, gone.key.get());
         }
     }
-    /// The value of that key; made, of zeros, where there is none. Second: made.
+    /// Finds or inserts the key; a new value is zero-initialised. Second: true if inserted.
     std::pair<V*, bool> try_emplace(tx<H>& t, const K& key) {
         const place at = place_of(key);
         if (at) return {std::addressof(at.value()), false};
@@ -167,8 +168,8 @@ class map {
         levels_.set(t, 0);
         size_.clear(t);
     }
-    /// visit(key, value) in ascending order, from the first key not below `from`, until it returns
-    /// false.
+    /// Calls visit(key, value) in ascending order, starting at the first key >= `from`, until it
+    /// returns false.
     template <class F>
     void for_each_from(std::optional<K> from, F&& visit) const {
         const std::uint32_t levels = this->levels();
@@ -193,8 +194,8 @@ class map {
     using twig_cursor = cursor<twig, H>;
     using branch_cursor = cursor<branch, H>;
 
-    static constexpr std::uint32_t most_levels = 32;  ///< each of them has been a split of the root
-    static constexpr std::uint32_t most_keys = 14;    ///< of a node: partition_numbers() takes 15
+    static constexpr std::uint32_t most_levels = 32;  ///< each level is one split of the root
+    static constexpr std::uint32_t most_keys = 14;    ///< in a node: partition_numbers() takes 15
     static_assert(width - 1 == most_keys && leaf_width == most_keys);
     static constexpr bool reads_at_once = detail::is_word<K> &&
                                           sizeof(leaf) <= detail::words_at_once::most_bytes &&
@@ -214,7 +215,7 @@ class map {
             return n.leaves;
         }
     }
-    /// What a search looks at in a node: all of it, or the keys and pointers of one of two types.
+    /// The part of a node that a search reads: all of it, or its keys and the pointers in use.
     template <class Node>
     struct whole {
         static constexpr std::size_t lines = detail::words_at_once::lines_of<Node>(0, sizeof(Node));
@@ -239,7 +240,7 @@ class map {
         std::is_same_v<Child, branch>, upper_part,
         std::conditional_t<std::is_same_v<Child, twig>, lower_part, whole<twig>>>;
 
-    /// What f(load) gives, which loads words of that part: all at once, or each for itself.
+    /// Returns f(load). `load` reads words of that part, all with one check or each with its own.
     template <class Part, class Node, class F>
     [[nodiscard, gnu::always_inline]] static inline auto look(transaction& t, const Node& n,
                                                               const F& f) {
@@ -249,14 +250,14 @@ class map {
             return f(detail::words_at_once::one_by_one{t});
         }
     }
-    /// It is looked at soon.
+    /// Prefetches the node.
     template <class Part, class Node>
     static void expect(const transaction& t, const Node& n) {
         detail::words_at_once::expect<Part::lines>(t, Part::first(n), Part::end(n));
     }
-    /// How many of n keys in a row is_left holds for: the first ones. Two steps of three looks that
-    /// don't wait for each other, and nothing branches. It may look at what lies behind the n keys,
-    /// which are numbers: so it does not matter what they are.
+    /// Number of leading keys, of n sorted ones, for which is_left is true. Two steps of three
+    /// independent loads, without branches. It may read slots past the n keys; these contain
+    /// numbers, whose values do not matter.
     template <class F>
     [[nodiscard, gnu::always_inline]] static inline std::uint32_t partition_numbers(std::uint32_t n,
                                                                                     F&& is_left) {
@@ -267,7 +268,7 @@ class map {
         const std::uint32_t low = 4 * (one(3) + one(7) + one(11));
         return low + one(low) + one(low + 1) + one(low + 2);
     }
-    /// The same, which looks at no others.
+    /// As partition_numbers(), but reads only the n keys.
     template <class F>
     [[nodiscard]] static std::uint32_t partition(std::uint32_t n, F&& is_left) {
         if constexpr (std::is_arithmetic_v<K>) {
@@ -276,7 +277,7 @@ class map {
             std::uint32_t low = 0;
             while (n > 0) {
                 const std::uint32_t half = (n + 1) / 2;
-                low += is_left(low + half - 1) ? half : 0;  // a move by condition
+                low += is_left(low + half - 1) ? half : 0;  // a conditional move
                 n = n / 2;
             }
             return low;
@@ -305,7 +306,7 @@ class map {
     [[nodiscard]] static std::uint32_t child_of(const Node& n, const K& key) {
         return child_of(n, key, detail::words_at_once::one_by_one{*transaction::running()});
     }
-    /// The child that the key belongs to.
+    /// The child whose range contains the key.
     template <class Child, class Node>
     [[nodiscard]] static const Child& child_for(transaction& t, const Node& n, const K& key) {
         const auto look_in = [in = std::addressof(n), key](const auto& load) {
@@ -316,14 +317,14 @@ class map {
             detail::bad_cursor(true);
         return *reinterpret_cast<const Child*>(t.base() + to);
     }
-    /// Above the leaves.
+    /// Number of levels above the leaves.
     [[nodiscard]] std::uint32_t levels() const {
         const std::uint32_t n = levels_;
         if (n > most_levels) [[unlikely]]
             detail::broken("a map is deeper than any can be");
         return n;
     }
-    /// nullptr: the map has none.
+    /// The leaf for a key; nullptr: the map has no leaf.
     [[nodiscard]] const leaf* leaf_of(const K& key) const {
         const std::uint32_t levels = this->levels();
         if (levels == 0) return reinterpret_cast<const leaf*>(leaf_.get().address());
@@ -350,8 +351,8 @@ class map {
 
     // ------------------------------------------------------------------------------ its changes
 
-    /// Makes room behind child i, with `key` between the two. Pointers move by swaps, which change
-    /// no counts: behind the last child they are null.
+    /// Makes room after child i, with `key` as the separator. Pointers move by swaps, which change
+    /// no reference counts; slots after the last child are null.
     template <class Child, class Node>
     static void widen(tx<H>& t, const cursor<Node, H>& of, std::uint32_t i, const K& key) {
         Node& n = *of;
@@ -362,7 +363,7 @@ class map {
         n.keys[i].set(t, key);
         n.count.set(t, count + 1);
     }
-    /// Child i goes, and a key beside it.
+    /// Removes child i and its separator.
     template <class Child, class Node>
     static void narrow(tx<H>& t, const cursor<Node, H>& of, std::uint32_t i) {
         Node& n = *of;
@@ -382,7 +383,7 @@ class map {
     [[nodiscard]] static bool is_full(const twig& n) { return n.count == width; }
     [[nodiscard]] static bool is_full(const branch& n) { return n.count == width; }
 
-    /// Half of a leaf goes to a new one. Second: what lies between the two.
+    /// Moves the upper half of a full leaf to a new leaf. Returns it and the separator key.
     [[nodiscard]] static std::pair<leaf_cursor, K> halve(tx<H>& t, const leaf_cursor& full,
                                                          std::uint32_t /*level*/) {
         constexpr std::uint32_t half = leaf_width / 2;
@@ -420,7 +421,7 @@ class map {
         full->count.set(t, half);
         return {right, full->keys[half - 1].get()};
     }
-    /// Child i, of that level, is full. There is room for another one behind it.
+    /// Splits child i, which is full and of that level. The parent has room for one more child.
     template <class Child, class Node>
     static void split(tx<H>& t, const cursor<Node, H>& above, std::uint32_t i,
                       std::uint32_t level) {
@@ -428,7 +429,7 @@ class map {
         widen<Child>(t, above, i, key);
         children<Child>(*above)[i + 1].set(t, right);
     }
-    /// The child that the key belongs to, with room for another entry.
+    /// The child for the key; split first if it is full.
     template <class Child, class Node>
     static cursor<Child, H> roomy_child(tx<H>& t, const cursor<Node, H>& of, const K& key,
                                         std::uint32_t level) {
@@ -437,14 +438,14 @@ class map {
         split<Child>(t, of, i, level);
         return children<Child>(*of)[child_of(*of, key)];
     }
-    /// Has the key's leaf have room. What is full is split on the way down, so there is room above
-    /// each split.
+    /// Ensures that the key's leaf has room. Full nodes are split during the descent, so the parent
+    /// of each split has room.
     void make_room(tx<H>& t, const K& key) {
         if (levels() == 0) {
             make_room_in_only_leaf(t);
             return;
         }
-        make_room_above(t);  // which may add a level
+        make_room_above(t);  // may add a level
         twig_cursor low = twig_;
         if (levels_ > 1) {
             branch_cursor b = root_;
@@ -467,7 +468,7 @@ class map {
         twig_.set(t, top);
         levels_.set(t, 1);
     }
-    /// The topmost node has room for another child.
+    /// Ensures that the root has room for another child.
     void make_room_above(tx<H>& t) {
         const std::uint32_t levels = this->levels();
         const bool splits = levels == 1 ? is_full(*twig_.get()) : is_full(*root_.get());
@@ -485,11 +486,11 @@ class map {
         root_.set(t, top);
         levels_.set(t, levels + 1);
     }
-    /// The leaf of that key is empty: it goes, and so do nodes that become so.
+    /// Removes the empty leaf of that key, and the nodes that become empty by that.
     void remove_empty(tx<H>& t, const K& key) {
         const std::uint32_t levels = this->levels();
         if (levels == 0) return;
-        branch_cursor keeper;  // the lowest branch that has another child
+        branch_cursor keeper;  // the lowest branch with another child
         std::uint32_t keeper_level = 0;
         twig_cursor low = twig_;
         if (levels > 1) {
@@ -554,9 +555,9 @@ class map {
         return true;
     }
 
-    ptr<branch, H> root_;  ///< of a tree with two levels above its leaves or more
-    ptr<twig, H> twig_;    ///< instead of it, where there is one level
-    ptr<leaf, H> leaf_;    ///< where there is none: the only leaf, or null
+    ptr<branch, H> root_;  ///< the root, if there are two or more levels above the leaves
+    ptr<twig, H> twig_;    ///< the root, if there is one level above the leaves
+    ptr<leaf, H> leaf_;    ///< the only leaf, if there is none; or null
     p<std::uint32_t> levels_;
     counter size_;
 

@@ -1,9 +1,9 @@
-// holdfast/nv/members.hpp: the members of an aggregate: how many, of what types, where, and how
-// they are called. C++20 has no reflection; these are its stand-ins:
+// holdfast/nv/members.hpp: reflection of an aggregate's members: their number, types, offsets and
+// names. C++20 has no reflection, so these are derived:
 //
-//   how many   the longest list of anything that the aggregate can be initialised from
-//   what       structured bindings of just so many names
-//   called     what the compiler prints of a pointer to the member (both compilers print it)
+//   number     from the longest initialiser list that the aggregate accepts
+//   types      by structured bindings of that many names
+//   names      from the compilers' text for a pointer to the member (g++ and clang print it)
 #pragma once
 
 #include <concepts>
@@ -21,7 +21,7 @@ struct types {
     static constexpr std::size_t size = sizeof...(T);
 };
 
-/// Becomes whatever a member wants. Never called.
+/// Converts to any member's type. Never called.
 struct anything {
     template <class U>
     operator U() const noexcept;  // NOLINT(google-explicit-constructor)
@@ -36,7 +36,7 @@ struct any_base_of {
 template <class T, class... A>
 concept made_of = requires { T{std::declval<A>()...}; };
 
-/// More members than this need a struct within the struct.
+/// Maximum number of members; put further ones into a nested struct.
 inline constexpr std::size_t most_members = 32;
 
 template <std::size_t>
@@ -197,7 +197,7 @@ constexpr auto members_of(T& t) noexcept {
     }
 }
 
-/// Their types; of bit-fields, too, which no reference can be had to.
+/// The members' types; also of bit-fields, to which no reference can be bound.
 template <class T>
 constexpr auto types_of_members(T& t) noexcept {
     constexpr std::size_t n = member_count<std::remove_const_t<T>>;
@@ -416,7 +416,7 @@ struct shell {
 #pragma clang diagnostic push
 #pragma clang diagnostic ignored "-Wundefined-internal"
 #endif
-/// Exists nowhere: only its members' names are asked for.
+/// Declared but never defined: only its members' names are used.
 template <class T>
 extern const shell<T> nowhere;
 #ifdef __clang__
@@ -442,7 +442,7 @@ constexpr std::string_view printed_type() noexcept {
 constexpr bool is_name(char c) noexcept {
     return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_';
 }
-/// The name that ends where one of these does.
+/// The name in `text` that ends before one of these two texts.
 constexpr std::string_view last_name(std::string_view text, std::string_view gcc,
                                      std::string_view clang) noexcept {
     std::size_t end = text.rfind(gcc);
@@ -471,7 +471,7 @@ constexpr std::string_view member_pointer_name() noexcept {
     return last_name(printed<M>(), ";", "]");
 }
 
-/// As the compiler prints it; without the text around it.
+/// The type's name as the compiler prints it, without the surrounding text.
 template <class T>
 constexpr std::string_view raw_type_name() noexcept {
     std::string_view text = printed_type<T>();

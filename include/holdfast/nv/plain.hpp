@@ -1,7 +1,8 @@
-// holdfast/nv/plain.hpp: what may lie in an nv::p<T>: values that mean the same after a restart.
+// holdfast/nv/plain.hpp: the types allowed in an nv::p<T>: values that are still valid after a
+// restart.
 //
-// Numbers, enumerations, and aggregates of these. A class whose members can't be seen is refused,
-// for it may hold an address; who knows better says so:
+// These are numbers, enumerations, and aggregates of these. A class with inaccessible members is
+// rejected, since it may contain an address. The program can allow it:
 //
 //     template <> inline constexpr bool hf::nv::plain<money> = true;
 #pragma once
@@ -16,7 +17,7 @@
 
 namespace hf::nv {
 
-/// Say true for a trivially copyable class of yours that holds no address.
+/// Specialise as true for a trivially copyable class that contains no address.
 template <class T>
 inline constexpr bool plain = false;
 template <class R, class P>
@@ -49,7 +50,7 @@ consteval bool check_plain_members(types<M...>) {
     return (check_plain<M>() && ...);
 }
 
-/// True, or a message.
+/// True; a static_assert fails otherwise.
 template <class T>
 consteval bool check_plain() {
     if constexpr (std::is_reference_v<T>) {
@@ -97,7 +98,7 @@ consteval bool check_plain() {
     return true;
 }
 
-/// Loaded and stored at once.
+/// True for types that one load or store can access.
 template <class T>
 inline constexpr bool is_word =
     sizeof(T) == 1 || sizeof(T) == 2 || sizeof(T) == 4 || sizeof(T) == 8;

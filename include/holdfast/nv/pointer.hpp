@@ -1,11 +1,11 @@
-// holdfast/nv/pointer.hpp: pointers that lie in a heap, and what one gets by reading them.
+// holdfast/nv/pointer.hpp: pointers within a heap, and the cursors that reading them returns.
 //
-//   ptr<T, H>     8 bytes in an object of heap H: the offset of another one, which it keeps alive
-//   weak<T, H>    8 bytes: the offset of a proxy; null once the object has died
-//   cursor<T, H>  in ordinary memory: an object's address, good within its transaction only. One
-//                 comparison tells, for it has the transaction's number
+//   ptr<T, H>     8 bytes in an object of heap H: the offset of another object, which it keeps
+//   alive weak<T, H>    8 bytes: the offset of a proxy; null after the object has died cursor<T, H>
+//   in ordinary memory: an object's address, valid within one transaction only. It
+//                 has the transaction's number, so one comparison checks that
 //
-// T[] stands for an array whose length is chosen when it is made: ptr<p<int>[], H>.
+// T[] denotes an array whose length is chosen at its creation: ptr<p<int>[], H>.
 #pragma once
 
 #include <holdfast/nv/core.hpp>
@@ -20,14 +20,14 @@ namespace detail {
 
 inline constexpr std::uint64_t offset_mask = (std::uint64_t{1} << 48) - 1;
 
-/// What the address-and-number pair of every cursor can do.
+/// Common base of all cursors: an address and a transaction number.
 class cursor_base {
    public:
     [[nodiscard]] explicit operator bool() const noexcept { return at_ != nullptr; }
 
    protected:
     cursor_base() = default;
-    /// Of an object; nullptr: of none.
+    /// `at` is an object's address, or nullptr.
     cursor_base(std::byte* at, std::uint64_t serial) noexcept
         : at_(at), serial_(at == nullptr ? 0 : serial) {}
     [[nodiscard]] std::byte* checked() const {
@@ -61,7 +61,7 @@ class cursor : public detail::cursor_base {
         return a.unchecked() == nullptr;
     }
 
-    /// Of this file and its neighbours: the object's bytes, as of this transaction.
+    /// Internal: the object at p, valid in the transaction with this number.
     [[nodiscard]] static cursor at(std::byte* p, std::uint64_t serial) noexcept {
         return cursor(p, serial);
     }
@@ -73,7 +73,7 @@ class cursor : public detail::cursor_base {
     cursor(std::byte* p, std::uint64_t serial) noexcept : cursor_base(p, serial) {}
 };
 
-/// Of an array.
+/// A cursor to an array.
 template <class E, class H>
 class cursor<E[], H> : public detail::cursor_base {
    public:
@@ -89,7 +89,7 @@ class cursor<E[], H> : public detail::cursor_base {
             detail::misuse("an index is beyond the end of an array");
         return first()[i];
     }
-    /// The elements as bytes: E is a p<> whose values are stored as they are.
+    /// Copies elements as bytes: E is a p<> whose values are stored unchanged.
     void read(std::size_t index, void* to, std::size_t elements) const {
         check(index, elements);
         transaction::running()->load_bytes(first() + index, to, elements * sizeof(E));
@@ -104,7 +104,7 @@ class cursor<E[], H> : public detail::cursor_base {
         check(from, elements);
         t.move_bytes(first() + to, first() + from, elements * sizeof(E));
     }
-    /// Without looking at the length: for containers that have it.
+    /// Does not check the length: for containers that know it.
     [[nodiscard]] E* first() const { return reinterpret_cast<E*>(checked() + detail::array_head); }
     friend bool operator==(const cursor& a, const cursor& b) noexcept {
         return a.unchecked() == b.unchecked();
@@ -130,7 +130,7 @@ class cursor<E[], H> : public detail::cursor_base {
     }
 };
 
-/// An array of so many.
+/// True for T[], an array of run-time length.
 template <class E>
 struct is_array_type : std::false_type {};
 template <class E>
@@ -145,7 +145,7 @@ class ptr {
 
     ptr() = default;
     ptr(std::nullptr_t) noexcept {}  // NOLINT(google-explicit-constructor)
-    /// For make<T>(...): it lies in the object that is being made.
+    /// For make<T>(...): the pointer must be in an object under construction.
     ptr(const cursor_type& to) {  // NOLINT(google-explicit-constructor)
         if (to) set(detail::attempt_for(this), to.address());
     }
@@ -173,12 +173,12 @@ class ptr {
     friend bool operator==(const ptr& a, std::nullptr_t) { return a.get() == nullptr; }
     friend bool operator==(const ptr& a, const cursor_type& b) { return a.get() == b; }
 
-    /// What it led to before loses a count, and dies with the transaction where it was the last.
+    /// The previous target loses a reference; it is freed at the commit if that was the last.
     void set(tx<H>& t, const cursor_type& to) { exchange(t.running(), t.counts(), to.address()); }
     void set(tx<H>& t, const ref<T, H>& to) { set(t, to.get()); }
     void set(tx<H>& t, const ptr& to) { set(t, to.get()); }
     void set(tx<H>& t, std::nullptr_t) { exchange(t.running(), t.counts(), nullptr); }
-    /// Two pointers swap what they lead to; no object's count changes.
+    /// Exchanges the targets of two pointers; no reference count changes.
     void swap(tx<H>& t, ptr& other) {
         transaction& r = t.running();
         const std::uint64_t mine = r.load(&offset_);
@@ -229,7 +229,7 @@ class weak {
     weak& operator=(const weak&) = delete;
     ~weak() = default;
 
-    /// Null, or the object.
+    /// The object, or null if it has died.
     [[nodiscard]] cursor_type get() const {
         transaction* const t = transaction::running();
         if (t == nullptr) [[unlikely]] {

@@ -1,26 +1,25 @@
-// holdfast/nv/rb_map.hpp: an ordered map in a heap, a red-black tree. With the public interface
-// alone, but for what loads the words of an entry at once (at_once.hpp). map (map.hpp) reads and
-// writes less; this one moves no entry when another is inserted.
+// holdfast/nv/rb_map.hpp: an ordered map in a heap, a red-black tree. Written with the public
+// interface, except that it loads the words of an entry together (at_once.hpp). map (map.hpp) reads
+// and writes less; this one never moves an entry.
 //
-// Key is any type that nv::p holds, with operator<; Value a field: nv::p<T>, nv::ptr<T, H>. What a
-// transaction pays: find() reads an entry on each of at most 2 log_2 n levels. Inserting and
-// erasing read the same path once and keep it in ordinary memory, so an entry needs no pointer to
-// its parent, which would have to be weak. On the way back they mend colours from the bottom up,
-// and end where the rules hold: that is behind a few levels on the average.
+// Key is any type that nv::p holds, with operator<; Value a field: nv::p<T>, nv::ptr<T, H>. Cost in
+// a transaction: find() reads an entry on each of at most 2 log_2 n levels. Insertions and erasures
+// read the same path once and keep it in ordinary memory, so entries need no parent pointers, which
+// would have to be weak. They restore the colour rules from the bottom up, and stop when the rules
+// hold: on average after a few levels.
 //
-// The colour of an entry lies in its parent, which says which of its two children are red. So the
-// colours of children are looked at without a miss of the cache, and painted by a store to the
-// parent alone. Inserting looks at nothing beside the path; erasing looks at a sibling, on each
-// level that it goes back, for what its children are. The root is black. A rotation exchanges
-// pointers in a ring, so no object's count changes. With a key and a value of 8 bytes an entry is
-// one line, its object's header included.
+// The colour of an entry is stored in its parent, as two bits for the red children. So children's
+// colours are read without a cache miss, and changed by a store to the parent alone. An insertion
+// reads only entries on the path; an erasure also reads a sibling on each level that it ascends,
+// for the colours of its children. The root is black. A rotation exchanges pointers in a ring, so
+// no reference count changes. With a key and a value of 8 bytes an entry, including its object
+// header, is one cache line.
 //
-// The number of entries is kept in parts, by thread (counter.hpp): threads that change different
-// entries seldom meet.
+// The size is counted in one part a thread (counter.hpp): threads that change different entries
+// seldom conflict.
 //
-// Literature: Guibas, Sedgewick, "A Dichromatic Framework for Balanced Trees" (FOCS 1978), whose
-// links are what is red; Cormen, Leiserson, Rivest, Stein, "Introduction to Algorithms", chapter
-// 13, for the cases.
+// Literature: Guibas, Sedgewick, "A Dichromatic Framework for Balanced Trees" (FOCS 1978), for red
+// links; Cormen, Leiserson, Rivest, Stein, "Introduction to Algorithms", chapter 13, for the cases.
 #pragma once
 
 #include <holdfast/nv/at_once.hpp>
@@ -39,7 +38,7 @@ class rb_map {
    public:
     struct entry {
         p<K> key;
-        p<std::uint8_t> red;  ///< of its children: 1, the left one, + 2, the right one
+        p<std::uint8_t> red;  ///< bit 0: the left child is red; bit 1: the right child is
         ptr<entry, H> left;
         ptr<entry, H> right;
         V value;
@@ -47,15 +46,16 @@ class rb_map {
     using cursor_type = cursor<entry, H>;
     using link_type = ptr<entry, H>;
 
-    static constexpr std::size_t most = 96;  ///< levels: 2 log_2 of what a region can hold
+    static constexpr std::size_t most = 96;  ///< levels: 2 log_2 of the entries a region can hold
 
-    /// Where a key is, or belongs. Good within the transaction, until the map changes. It holds the
-    /// entries above, and which of their pointers was followed.
+    /// Position of a key, present or to be inserted. Valid in the transaction until the map
+    /// changes. Contains the path: the entries above, and for each of them the child that was
+    /// followed.
     class place {
        public:
-        /// Whether the key is there.
+        /// True if the key is present.
         [[nodiscard]] explicit operator bool() const noexcept { return static_cast<bool>(found_); }
-        /// Of the key that is there.
+        /// The entry; the key must be present.
         [[nodiscard]] cursor_type entry() const noexcept { return found_; }
 
        private:
@@ -72,7 +72,7 @@ class rb_map {
         }
 
         cursor_type found_;
-        // A change uses it up: copying the path would be a part of what that costs.
+        // A change modifies it, since copying the path would be a good part of the change's cost.
         mutable std::array<step, most> steps_;
         mutable std::size_t depth_ = 0;
     };
@@ -84,7 +84,7 @@ class rb_map {
 
     [[nodiscard]] std::size_t size() const { return size_.get(); }
     [[nodiscard]] bool empty() const { return !root_; }
-    /// Null, or the entry: find(k)->value.
+    /// The entry, or null: find(k)->value.
     [[nodiscard]] cursor_type find(const K& key) const {
         std::size_t depth = 0;
         return descend(key, [&](entry&, bool) {
@@ -98,7 +98,7 @@ class rb_map {
         at.found_ = descend(key, [&](entry& e, bool right) { at.push(e, right); });
         return at;
     }
-    /// The entry of a key that is not there, with a value of zeros; `at` is its place.
+    /// Inserts an absent key with a zero-initialised value. `at` is place_of(key).
     cursor_type insert_at(tx<H>& t, const place& at, const K& key) {
         size_.add(t, 1);
         const cursor_type made = t.template make<entry>(key);
@@ -109,7 +109,7 @@ class rb_map {
         }
         return made;
     }
-    /// The key that is there goes.
+    /// Erases a key that is present. `at` is its place.
     void erase_at(tx<H>& t, const place& at) {
         size_.add(t, -1);
         entry& found = *at.found_;
@@ -121,7 +121,7 @@ class rb_map {
         }
         unlink(t, at, *gone);
     }
-    /// The entry of that key; made, with a value of zeros, where there is none. Second: made.
+    /// Finds or inserts the key; a new value is zero-initialised. Second: true if inserted.
     std::pair<cursor_type, bool> try_emplace(tx<H>& t, const K& key) {
         const place at = place_of(key);
         if (at) return {at.entry(), false};
@@ -141,7 +141,7 @@ class rb_map {
         root_.set(t, nullptr);
         size_.clear(t);
     }
-    /// visit(key, value) for each, in ascending order.
+    /// Calls visit(key, value) for each entry in ascending order.
     template <class F>
     void for_each(F&& visit) const {
         walk(root_, visit);
@@ -149,13 +149,13 @@ class rb_map {
 
    private:
     using step = typename place::step;
-    /// Where a search goes on from an entry. So small that registers take it.
+    /// The next step of a search from an entry. Small enough for registers.
     struct turn {
         static constexpr std::uint64_t left = 0;
         static constexpr std::uint64_t right = 1;
-        static constexpr std::uint64_t here = 2;  ///< nowhere: the key is this one's
+        static constexpr std::uint64_t here = 2;  ///< none: the entry has the key
         std::uint64_t way;
-        std::uint64_t to;  ///< offset; 0: there is none
+        std::uint64_t to;  ///< offset of the child; 0: none
     };
     [[nodiscard, gnu::always_inline]] static inline turn turn_at(transaction& t, const entry& e,
                                                                  const K& key) {
@@ -164,11 +164,11 @@ class rb_map {
             const K here = load(at->key);
             const auto right = static_cast<std::uint64_t>(here < key);
             const auto left = static_cast<std::uint64_t>(key < here);
-            // By arithmetic, for of the branches half would be foretold wrongly.
+            // Computed without a branch, since half of the branches would be mispredicted.
             return turn{turn::here - 2 * left - right, to[0] ^ ((to[0] ^ to[1]) & (0 - right))};
         };
         if constexpr (detail::is_word<K>) {
-            // They come before the value, and take 4 words at most.
+            // Key and links come before the value, and take at most 4 words.
             using detail::words_at_once;
             return words_at_once::load<words_at_once::lines_of<entry>(0, 4 * 8)>(
                 t, std::addressof(e), std::addressof(e.value), look);
@@ -176,8 +176,8 @@ class rb_map {
             return look(detail::words_at_once::one_by_one{t});
         }
     }
-    /// From the root to the key, or to where it belongs: null. Calls pass(entry, right) for each
-    /// entry above.
+    /// Descends from the root to the key, or to the null pointer where it belongs. Calls
+    /// pass(entry, right) for each entry on the path.
     template <class F>
     [[nodiscard]] cursor_type descend(const K& key, F&& pass) const {
         const cursor_type root = root_;
@@ -192,7 +192,7 @@ class rb_map {
         }
         return cursor_type::at(at, t.serial());
     }
-    /// The pointer behind the first `depth` steps of the way.
+    /// The pointer that the first `depth` steps of the path lead to.
     [[nodiscard]] link_type& link(const place& way, std::size_t depth) {
         if (depth == 0) return root_;
         const step& last = way.steps_[depth - 1];
@@ -214,7 +214,7 @@ class rb_map {
     static void paint_both(tx<H>& t, entry& parent, std::uint8_t red) {
         if (parent.red != red) parent.red.set(t, red);
     }
-    /// Of what the pointer behind `depth` steps leads to; the root is black.
+    /// Colour of the entry that the first `depth` steps lead to; the root is black.
     [[nodiscard]] static bool is_red(const place& way, std::size_t depth) {
         return depth != 0 && is_red(*way.steps_[depth - 1].from, way.steps_[depth - 1].right);
     }
@@ -222,16 +222,16 @@ class rb_map {
         if (depth != 0) paint(t, *way.steps_[depth - 1].from, way.steps_[depth - 1].right, red);
     }
 
-    /// The entry at the link goes down to one side, and its child of the other takes its place.
-    /// Colours are the caller's business.
+    /// Rotates: the entry at the link becomes a child of its child on the other side, which takes
+    /// its position. The caller updates the colours.
     static void rotate(tx<H>& t, link_type& at, bool to_right) {
         entry& e = *at.get();
         link_type& up = child(e, !to_right);
         entry& above = *up.get();
         at.swap(t, up);                      // at: above, up: e itself
-        up.swap(t, child(above, to_right));  // up: what was between them
+        up.swap(t, child(above, to_right));  // up: the subtree between them
     }
-    /// What the way leads to is red, and its parent may be.
+    /// Restores the rules when the entry at the path's end is red and its parent may be, too.
     void mend_red(tx<H>& t, const place& way) {
         for (std::size_t depth = way.depth_; depth > 1 && is_red(way, depth - 1); depth -= 2) {
             const step& down = way.steps_[depth - 1];
@@ -249,14 +249,14 @@ class rb_map {
                 paint_both(t, *parent, 0);
                 parent = std::addressof(*at.get());
             }
-            // It takes the place of the two above, which become its red children.
+            // The entry moves above the two others, which become its red children.
             rotate(t, link(way, depth - 2), !right);
             paint_both(t, *top.from, 0);
             paint_both(t, *parent, 3);
             return;
         }
     }
-    /// The way goes on to the next larger entry, which has no left child.
+    /// Extends the path to the next larger entry, which has no left child.
     [[nodiscard]] static cursor_type go_to_successor(const place& way) {
         cursor_type e = way.found_;
         way.push(*e, true);
@@ -267,7 +267,7 @@ class rb_map {
         }
         return e;
     }
-    /// What the way leads to goes; it has one child at most.
+    /// Unlinks the entry at the path's end, which has at most one child.
     void unlink(tx<H>& t, const place& way, entry& gone) {
         const cursor_type left = gone.left;
         const cursor_type heir = left ? left : gone.right.get();
@@ -278,14 +278,14 @@ class rb_map {
             mend_black(t, way);
         }
     }
-    /// Behind the way there is one black entry less than beside it.
+    /// Restores the rules when the subtree at the path's end has one black entry too few.
     void mend_black(tx<H>& t, const place& way) {
         for (std::size_t depth = way.depth_; depth > 0; --depth) {
             entry& parent = *way.steps_[depth - 1].from;
             const bool right = way.steps_[depth - 1].right;
             link_type& to_other = child(parent, !right);
             if (is_red(parent, !right)) {
-                // The parent becomes the other one's red child, and has a black one instead.
+                // The parent becomes the red child of the sibling, and gets a black sibling.
                 entry& other = *to_other.get();
                 rotate(t, link(way, depth - 1), right);
                 paint(t, parent, !right, false);
@@ -306,10 +306,10 @@ class rb_map {
             }
             paint_both(t, *other, 0);
             if (far_is_red) {
-                // It takes the parent's place and colour, between two black ones.
+                // The sibling takes the parent's position and colour, between two black children.
                 paint(t, parent, !right, near_is_red);
             } else {
-                rotate(t, to_other, !right);  // the near one does, whose children are black
+                rotate(t, to_other, !right);  // the near child does so, with black children
             }
             rotate(t, link(way, depth - 1), right);
             return;

@@ -1,9 +1,10 @@
 // holdfast/nv/reference.hpp: references from ordinary memory into a heap, ref and weak_ref.
 //
-// A ref keeps its object alive beyond transactions, however its durable count is, until the last
-// copy goes or the heap is closed; then, or at the next opening behind a crash, what only refs held
-// is reclaimed. Make one from a cursor, in a transaction; use it in transactions; keep and copy it
-// anywhere. Of a transaction that did not commit, refs to what it had made are refused.
+// A ref keeps its object alive beyond transactions, whatever its durable reference count, until its
+// last copy is destroyed or the heap is closed. Then, or at the next open after a crash, objects
+// that only refs kept alive are reclaimed. Make a ref from a cursor, in a transaction; dereference
+// it in transactions; keep and copy it anywhere. A ref to an object that was made by an aborted
+// transaction is refused.
 //
 // Concurrency. Copies of one ref may be used by several threads, as a shared_ptr's may.
 #pragma once
@@ -42,7 +43,7 @@ class ref {
         if (held_ != nullptr) detail::drop(held_);
     }
 
-    /// In a transaction of its heap.
+    /// The object. Must be called in a transaction of its heap.
     [[nodiscard]] cursor_type get() const {
         if (held_ == nullptr) return nullptr;
         check();
@@ -78,7 +79,7 @@ class ref {
     detail::held* held_ = nullptr;
 };
 
-/// Does not keep its object alive.
+/// A reference from ordinary memory that does not keep its object alive.
 template <class T, class H>
 class weak_ref {
    public:
@@ -106,7 +107,7 @@ class weak_ref {
         if (held_ != nullptr) detail::drop_weakly(held_);
     }
 
-    /// In a transaction of its heap: the object, or null where it has died.
+    /// The object, or null if it has died. Must be called in a transaction of its heap.
     [[nodiscard]] cursor_type get() const {
         if (held_ == nullptr) return nullptr;
         const transaction* const t = transaction::running();

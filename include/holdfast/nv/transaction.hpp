@@ -1,4 +1,4 @@
-// holdfast/nv/transaction.hpp: tx<H>, by which a program changes a heap of brand H.
+// holdfast/nv/transaction.hpp: tx<H>, a program's handle to change a heap of brand H.
 #pragma once
 
 #include <holdfast/nv/describe.hpp>
@@ -10,7 +10,7 @@ namespace hf::nv {
 namespace detail {
 [[nodiscard]] transaction& transaction_of(attempt& a) noexcept;
 
-/// A persistent field among the arguments of make() stands for what it holds.
+/// Passes on arguments of make(); a persistent field is replaced by its value.
 template <class A>
 A&& value_of(A&& a) noexcept {
     return static_cast<A&&>(a);
@@ -25,7 +25,7 @@ cursor<T, H> value_of(ptr<T, H>& a) {
 }
 }  // namespace detail
 
-/// The argument of what atomic() runs. Not to be kept, nor given to another thread.
+/// The argument of atomic()'s function. Do not keep it, or use it in another thread.
 template <class H>
 class tx {
    public:
@@ -33,8 +33,8 @@ class tx {
     tx(const tx&) = delete;
     tx& operator=(const tx&) = delete;
 
-    /// A new object T{arguments...}. It lives on if a pointer or a ref leads to it at the end of
-    /// the transaction.
+    /// Makes an object T{arguments...}. It is freed at the commit unless a pointer or a ref points
+    /// to it.
     template <class T, class... A>
     [[nodiscard]] cursor<T, H> make(A&&... arguments) {
         static_assert(!is_array_type<T>::value, "holdfast: use make_array<T[]>(length)");
@@ -49,7 +49,7 @@ class tx {
 #pragma GCC diagnostic pop
         return cursor<T, H>::at(at, running_.serial());
     }
-    /// An array of so many zeros or null pointers: make_array<p<int>[]>(100).
+    /// Makes an array of `length` zeros or null pointers: make_array<p<int>[]>(100).
     template <class A>
     [[nodiscard]] cursor<A, H> make_array(std::size_t length) {
         static_assert(is_array_type<A>::value, "holdfast: use make_array<T[]>(length)");
@@ -58,11 +58,11 @@ class tx {
                                 running_.serial());
     }
 
-    /// Ends the transaction: nothing of it happened, and atomic() returns errc::aborted.
+    /// Aborts the transaction: it has no effect, and atomic() returns errc::aborted.
     [[noreturn]] static void abort() { transaction::abort(); }
-    /// Nothing of it happened, and it is begun anew, after a while that grows.
+    /// Aborts this attempt and runs the transaction again after a delay that grows.
     [[noreturn]] static void retry() { transaction::retry(); }
-    /// Ends the transaction: nothing of it happened, and atomic() returns this error.
+    /// Aborts the transaction: it has no effect, and atomic() returns `why`.
     [[noreturn]] static void fail(error why) { transaction::fail(std::move(why)); }
 
     [[nodiscard]] transaction& running() noexcept { return running_; }

@@ -1,29 +1,29 @@
-// holdfast/nv/unordered_map.hpp: a hash table in a heap, by buckets of a cache line. Written with
-// the public interface alone.
+// holdfast/nv/unordered_map.hpp: a hash table in a heap, with buckets of one cache line. Written
+// with the public interface alone.
 //
 // Key is any type that nv::p holds, with operator==; Value a field: nv::p<T>, nv::ptr<T, H>, a
-// struct of these, or a container. Entries of 8 or 16 bytes, key and value, lie in their buckets;
-// others are objects that their buckets lead to. What a transaction pays: find() reads a bucket
-// and, as a rule, the key's entry and no other, or none if the key is not there: a bucket has a
-// byte of each of its entries' hashes. Inserting stores an entry and a word of the bucket, or makes
-// an object and stores two words; and it stores a part of the number of entries, of which each
-// thread has one (counter.hpp): two threads seldom meet. Erasing stores the same, but no p<>. The
-// table doubles, in one transaction, when its buckets are filled to two thirds. Who inserts looks
-// when the bucket has no room, which few have not before, for that means to read what other threads
-// write.
+// struct of these, or a container. Entries (key and value) of 8 or 16 bytes are stored in their
+// buckets; larger ones are objects that their buckets point to. A bucket has one tag byte from the
+// hash of each of its entries. Cost in a transaction: find() reads a bucket and usually only the
+// key's entry, or none if the key is absent. An insertion stores an entry and a word of the bucket,
+// or makes an object and stores two words; and it stores the thread's part of the size
+// (counter.hpp), so two threads seldom conflict. An erasure stores the same words, except the p<>
+// fields. The table doubles, in one transaction, when it is two thirds full. An insertion checks
+// this only when its bucket is full, since the check reads words that other threads write; nearly
+// all buckets get full before that.
 //
 //   bucket   | tags 8 | more 8 | entries, or pointers to them 48 |
-//               tags: byte i is 0, or of the hash of entry i, which is in use
-//               more: null, or a spill, which is as a bucket is, for those that it has no room for
+//               tags: byte i is 0, or the tag of entry i, which is in use
+//               more: null, or the overflow bucket (spill), of the same layout
 //
-// A table begins 32 bytes behind a multiple of 64, for there are its object's header and its
-// length. So that a bucket lies in one line it is made of two elements of the table: its last four
-// words are the first ones of the next element. One element more than buckets ends the table.
-// (A small table may lie at a multiple of 16 bytes: there a bucket takes two lines.)
+// A table begins 32 bytes after a multiple of 64: before it are its object's header and its length.
+// To put each bucket into one line, a bucket consists of parts of two elements of the table: its
+// last four words are the first ones of the next element. The table has one element more than
+// buckets. (A small table may be at any multiple of 16 bytes; its buckets then take two lines.)
 //
 // Literature: Fan, Andersen, Kaminsky, "MemC3: Compact and Concurrent MemCache with Dumber Caching
-// and Smarter Hashing" (NSDI 2013), section 3.2.1, for tags; David, Guerraoui, Trigonakis,
-// "Asynchronized Concurrency" (ASPLOS 2015), for buckets of a line.
+// and Smarter Hashing" (NSDI 2013), section 3.2.1: tags; David, Guerraoui, Trigonakis,
+// "Asynchronized Concurrency" (ASPLOS 2015): buckets of a cache line.
 #pragma once
 
 #include <holdfast/nv/counter.hpp>
@@ -40,7 +40,7 @@ namespace hf::nv {
 
 namespace detail {
 
-/// The same in every process, as std::hash need not be.
+/// A hash that is the same in every process, which std::hash does not guarantee.
 template <class K>
 [[nodiscard]] std::uint64_t hash_key(const K& key) noexcept {
     static_assert(std::has_unique_object_representations_v<K>,
@@ -69,23 +69,23 @@ class unordered_map {
         p<K> key;
         V value;
     };
-    /// Entries lie in their buckets, and are no objects. What leads to one is good within the
-    /// transaction, until the map changes.
+    /// True: entries are stored in their buckets, and are not objects. A pointer to one is valid in
+    /// the transaction until the map changes.
     static constexpr bool in_buckets = (sizeof(entry) == 8 || sizeof(entry) == 16) &&
                                        detail::is_word<K> &&
                                        (detail::is_p<V> || detail::is_ptr<V> || detail::is_weak<V>);
     using cursor_type = std::conditional_t<in_buckets, entry*, cursor<entry, H>>;
-    /// What a bucket holds of each.
+    /// The bucket's element for an entry: the entry itself, or a pointer to it.
     using slot = std::conditional_t<in_buckets, entry, ptr<entry, H>>;
 
     static constexpr std::uint32_t bucket_entries = 48 / sizeof(slot);
     static constexpr std::size_t first_buckets = 16;
-    /// Where the table doubles.
+    /// Average load at which the table doubles.
     static constexpr std::size_t entries_a_bucket = bucket_entries * 2 / 3;
-    /// A chain of spills that leads round in a circle is found out.
+    /// A longer chain of spills is reported as corrupt, since it may be circular.
     static constexpr std::size_t look_at_length = 1024;
 
-    /// What a bucket has no room for.
+    /// An overflow bucket.
     struct spill {
         p<std::uint64_t> tags;
         ptr<spill, H> more;
@@ -94,7 +94,7 @@ class unordered_map {
     static constexpr std::uint32_t first_entries = bucket_entries / 3;
     /// An element of the table.
     struct piece {
-        array<slot, bucket_entries - first_entries> last;  ///< of the bucket before
+        array<slot, bucket_entries - first_entries> last;  ///< the end of the previous bucket
         p<std::uint64_t> tags;
         ptr<spill, H> more;
         array<slot, first_entries> first;
@@ -105,25 +105,26 @@ class unordered_map {
     unordered_map& operator=(const unordered_map&) = delete;
     ~unordered_map() = default;
 
-    /// Where a key is, or belongs. Good within the transaction, until the map changes.
+    /// Position of a key, present or to be inserted. Valid in the transaction until the map
+    /// changes.
     class place {
        public:
-        /// Whether the key is there.
+        /// True if the key is present.
         [[nodiscard]] explicit operator bool() const noexcept { return static_cast<bool>(entry_); }
-        /// Of the key that is there.
+        /// The entry; the key must be present.
         [[nodiscard]] cursor_type entry() const noexcept { return entry_; }
 
        private:
         friend class unordered_map;
         cursor_type entry_ = nullptr;
-        /// The entry's, or the first free one; nullptr: there is no room.
+        /// The entry's slot, or the first free one; nullptr: the bucket is full.
         unordered_map::slot* slot_ = nullptr;
-        p<std::uint64_t>* tags_at_ = nullptr;  ///< of its bucket or spill
+        p<std::uint64_t>* tags_at_ = nullptr;  ///< tags of its bucket or spill
         std::uint64_t tags_ = 0;
-        std::uint32_t shift_ = 0;  ///< of its tag
+        std::uint32_t shift_ = 0;  ///< bit position of its tag
         std::uint64_t tag_ = 0;
-        ptr<spill, H>* spill_ = nullptr;  ///< leads to what the entry is in, if that is a spill
-        ptr<spill, H>* end_ = nullptr;    ///< of the chain, where there is no room; or no table
+        ptr<spill, H>* spill_ = nullptr;  ///< the pointer to the entry's spill, if it is in one
+        ptr<spill, H>* end_ = nullptr;    ///< end of a full chain; nullptr: there is no table
     };
 
     [[nodiscard]] std::size_t size() const { return size_.get(); }
@@ -160,10 +161,10 @@ class unordered_map {
         at.end_ = b.more;
         return at;
     }
-    /// Null, or the entry: find(k)->value.
+    /// The entry, or null: find(k)->value.
     [[nodiscard]] cursor_type find(const K& key) const { return place_of(key).entry(); }
     [[nodiscard]] bool contains(const K& key) const { return static_cast<bool>(place_of(key)); }
-    /// The entry of a key that is not there, with a value of zeros; `at` is its place.
+    /// Inserts an absent key with a zero-initialised value. `at` is place_of(key).
     cursor_type insert_at(tx<H>& t, place at, const K& key) {
         if (at.slot_ == nullptr) [[unlikely]] {
             at = make_room(t, at, key);
@@ -181,7 +182,7 @@ class unordered_map {
         size_.add(t, 1);
         return made;
     }
-    /// The key that is there goes.
+    /// Erases a key that is present. `at` is its place.
     void erase_at(tx<H>& t, const place& at) {
         const std::uint64_t left = at.tags_ & ~(std::uint64_t{0xff} << at.shift_);
         if constexpr (!in_buckets) {
@@ -191,10 +192,10 @@ class unordered_map {
         }
         at.tags_at_->set(t, left);
         size_.add(t, -1);
-        // So a chain has no more spills than entries.
+        // An empty spill is unlinked, so a chain never has more spills than entries.
         if (at.spill_ != nullptr && left == 0) at.spill_->set(t, at.spill_->get()->more);
     }
-    /// The entry of that key; made, with a value of zeros, where there is none. Second: made.
+    /// Finds or inserts the key; a new value is zero-initialised. Second: true if inserted.
     std::pair<cursor_type, bool> try_emplace(tx<H>& t, const K& key) {
         const place at = place_of(key);
         if (at) return {at.entry(), false};
@@ -213,7 +214,7 @@ class unordered_map {
         buckets_.set(t, nullptr);
         size_.clear(t);
     }
-    /// visit(key, value) for each; in no order.
+    /// Calls visit(key, value) for each entry, in no particular order.
     template <class F>
     void for_each(F&& visit) const {
         each_slot([&](slot& s) {
@@ -225,7 +226,7 @@ class unordered_map {
    private:
     using table_cursor = cursor<piece[], H>;
 
-    /// Where the parts of a bucket, or of a spill, are.
+    /// Pointers to the parts of a bucket, or of a spill.
     struct bucket {
         bucket(piece* table, std::size_t i)
             : tags(std::addressof(table[i].tags)),
@@ -267,18 +268,18 @@ class unordered_map {
         }
     }
 
-    /// The table's number has the lowest bits of the hash.
+    /// The tag is taken from the highest bits, since the bucket's index uses the lowest ones.
     [[nodiscard]] static std::uint64_t tag_of(std::uint64_t hash) noexcept {
         const std::uint64_t tag = hash >> 56;
         return tag == 0 ? 1 : tag;
     }
-    /// Of each of the entries' bytes that is this one, the highest bit.
+    /// The highest bit of each byte of `word` that equals `byte`.
     [[nodiscard]] static std::uint64_t bytes_like(std::uint64_t word, std::uint64_t byte) noexcept {
         constexpr std::uint64_t low = 0x7f * each_byte;
         const std::uint64_t x = word ^ byte * each_byte;
         return ~(((x & low) + low) | x | low) & high_bits;
     }
-    /// Of the first of such bytes.
+    /// Index of the first such byte.
     [[nodiscard]] static std::uint32_t index_of(std::uint64_t bits) noexcept {
         return static_cast<std::uint32_t>(std::countr_zero(bits)) / 8;
     }
@@ -298,7 +299,7 @@ class unordered_map {
         if (passed % look_at_length == look_at_length - 1 && passed > size()) [[unlikely]]
             detail::broken("a chain of a hash table leads round in a circle");
     }
-    /// f(slot) for each one in use.
+    /// Calls f(slot) for each slot in use.
     template <class F>
     void each_slot(F&& f) const {
         const auto table = buckets_.get();
@@ -321,7 +322,7 @@ class unordered_map {
     [[nodiscard]] bool is_full() const {
         return size() >= entries_a_bucket * buckets_of(buckets_.get());
     }
-    /// For the key, whose place has none.
+    /// Makes room for the key, whose chain is full; returns the new place.
     [[nodiscard]] place make_room(tx<H>& t, place at, const K& key) {
         if (at.end_ == nullptr || is_full()) {
             widen(t);
@@ -335,7 +336,7 @@ class unordered_map {
         at.end_->set(t, made);
         take(at, bucket(*made), 0, bytes_like(0, 0));
     }
-    /// What a slot has moves there. A pointer leaves null: no object's count changes.
+    /// Moves the contents of a slot. A pointer leaves null, so no reference count changes.
     static void move(tx<H>& t, slot& from, const place& at) {
         if constexpr (!in_buckets) {
             at.slot_->swap(t, from);
@@ -349,8 +350,8 @@ class unordered_map {
         }
         at.tags_at_->set(t, at.tags_ | at.tag_ << at.shift_);
     }
-    // What the new table's buckets have no room for goes there last: for as long as nothing else is
-    // made, the new table is stored to in place.
+    // Entries that do not fit into the new table's buckets are inserted last: as long as the
+    // transaction makes no other object, stores to the new table go to its home location.
     void widen(tx<H>& t) {
         const auto old = buckets_.get();
         const std::size_t n = old ? 2 * buckets_of(old) : first_buckets;
@@ -367,7 +368,7 @@ class unordered_map {
             take(at, b, tags, free);
             move(t, from, at);
         });
-        buckets_.set(t, table);  // the old one dies with the transaction's end
+        buckets_.set(t, table);  // the old table is freed at the commit
         for (slot* const from : left) {
             place at = place_of(entry_at(*from)->key.get());
             if (at.slot_ == nullptr) add_spill(t, at);

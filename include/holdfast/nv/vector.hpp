@@ -2,9 +2,9 @@
 //
 //   struct shelf { nv::vector<nv::p<int>> numbers; nv::vector<nv::ptr<book>> books; };
 //
-// An element is a field: nv::p<T>, nv::ptr<T, H>, or a struct of these. What a transaction pays:
-// push_back() stores the element and the length, and, now and then, a new array of twice the
-// length; reading an element is two loads more than a field's, for array and length.
+// An element is a field: nv::p<T>, nv::ptr<T, H>, or a struct of these. Cost in a transaction:
+// push_back() stores the element and the length, and from time to time copies to a new array of
+// twice the size; reading an element takes two loads more than a field, for array and length.
 #pragma once
 
 #include <holdfast/nv/transaction.hpp>
@@ -19,7 +19,7 @@ namespace hf::nv {
 
 namespace detail {
 
-/// Gives a field what another holds.
+/// Assigns the value of one field to another.
 template <class T, class H>
 void copy_field(tx<H>& t, p<T>& to, const p<T>& from) {
     to.set(t, from.get());
@@ -60,7 +60,7 @@ class vector {
     [[nodiscard]] E& front() const { return (*this)[0]; }
     [[nodiscard]] E& back() const { return (*this)[size() - 1]; }
 
-    // Good until the vector changes, within the transaction.
+    // Valid in the transaction until the vector changes.
     [[nodiscard]] E* begin() const {
         const auto a = elements_.get();
         return a ? a.first() : nullptr;
@@ -85,7 +85,7 @@ class vector {
     void push_back(tx<H>& t, const V& value) {
         append(t).set(t, value);
     }
-    /// One more, all zeros, or as it was left by pop_back(): to be set.
+    /// Appends an element to be set by the caller: zero, or as pop_back() left it.
     E& append(tx<H>& t) {
         const std::size_t n = size();
         const std::size_t room = capacity();
@@ -100,7 +100,7 @@ class vector {
         release(t, n - 1);
         size_.set(t, n - 1);
     }
-    /// The elements from there on move one place down.
+    /// Erases element i; the later elements move down by one.
     void erase(tx<H>& t, std::size_t i) {
         const std::size_t n = size();
         if (i >= n) [[unlikely]]
@@ -117,7 +117,7 @@ class vector {
     }
 
    private:
-    // An element that is gone must keep nothing alive.
+    // A removed element must not keep an object alive.
     void release(tx<H>& t, std::size_t i) {
         if constexpr (detail::is_ptr<E> || detail::is_weak<E>) {
             elements_.get().first()[i].set(t, nullptr);
@@ -130,7 +130,7 @@ class vector {
     static constexpr auto nv_members = std::tuple{&vector::size_, &vector::elements_};
 };
 
-/// Bytes of any length. Assigning stores all of them; reading copies them out.
+/// A string of any length. Assigning stores all bytes; reading copies them out.
 template <class H = common>
 class basic_string {
    public:

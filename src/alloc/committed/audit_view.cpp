@@ -8,7 +8,7 @@ std::optional<audit_view::bounds> view::look_at(const segment& s, bool, audit_re
     const auto& h = *region_.at<segment_header>(s.offset);
     const u64 magic = h.magic.load(std::memory_order_acquire);
     const u64 first = own_pages(s.pages);
-    // Without a magic number: grown, and the process ended.
+    // Without a magic number: the process died after the growth.
     const bool is_damaged =
         magic != 0 && (magic != segment_header::magic_value || h.first_usable != first);
     if (is_damaged || first >= s.pages) {
@@ -41,7 +41,7 @@ void view::check_run(const segment& s, u64 page, const page_run& run, audit_repo
     if (run.use == page_use::extent) report.heap.extent_pages_handed_out += run.pages;
 }
 
-/// M5: bits are of blocks.
+/// Checks M5: bits only of existing blocks.
 void view::check_bits(const heap_span& s, u64 page, u32 used, audit_report& report) const {
     for (u64 w = 0; w < bit_words; ++w) {
         const u64 at = bits_of(s, page) + 8 * w;

@@ -1,5 +1,5 @@
-// alloc/committed/audit_view.hpp: the books of a committed heap, as the audit reads them. No log
-// may be left to apply, and nothing may be going on. Checks M5 besides (committed_heap.hpp).
+// alloc/committed/audit_view.hpp: the audit's view of a committed heap. All logs must be applied,
+// and no operation running. Also checks M5 (committed_heap.hpp).
 #pragma once
 
 #include "alloc/audit.hpp"

@@ -1,14 +1,14 @@
-// alloc/committed/layout.hpp: what the committed heap lays into a region.
+// alloc/committed/layout.hpp: the bytes of a committed heap in a region.
 //
 //   heap segment:
 //   | header 64 | a word a page ... | 32 words a page ... | page | page | page ...
-//                 what begins here    the slab's blocks
+//                 run that begins     the slab's blocks
 //
-// A page's word is 0 where nothing begins: a free page, or one inside of a run. So a free run has
-// no descriptor of its own, and no word has to change when one is cut or joined; and a segment of
-// zeros is one with nothing in it.
+// A page's word is 0 if nothing begins there: a free page, or one inside of a run. So a free run
+// has no descriptor of its own, and no word has to change when runs are split or joined; and a
+// segment of zeros is an empty one.
 //
-// A slab's bits: bit i of its first page's 32 words is 1 where block i is handed out. 32 words are
+// A slab's bits: bit i of its first page's 32 words is 1 if block i is allocated. 32 words are
 // the bits of a page of the smallest blocks.
 #pragma once
 
@@ -33,12 +33,12 @@ static_assert(sizeof(segment_header) == line_size);
 [[nodiscard]] constexpr u64 first_bits(u64 pages) noexcept {
     return sizeof(segment_header) + align_up(8 * pages, line_size);
 }
-/// Bytes of a segment of so many pages that are not pages to hand out.
+/// Bytes of a segment of `pages` pages that cannot be allocated.
 [[nodiscard]] constexpr u64 own_bytes(u64 pages) noexcept {
     return first_bits(pages) + pages * bit_words * 8;
 }
 [[nodiscard]] constexpr u64 own_pages(u64 pages) noexcept { return pages_of(own_bytes(pages)); }
-/// Pages of the smallest segment that has so many to hand out.
+/// Pages of the smallest segment with `pages` allocatable pages.
 [[nodiscard]] constexpr u64 pages_around(u64 pages) noexcept {
     u64 all = pages + own_pages(pages);
     while (all - own_pages(all) < pages) ++all;
@@ -62,7 +62,7 @@ struct descriptors {
 
     [[nodiscard]] u64 first_page(const heap_span& s) const noexcept { return own_pages(s.pages); }
     [[nodiscard]] u64 end_page(const heap_span& s) const noexcept { return s.pages; }
-    /// A free run reaches up to the next page where something begins.
+    /// A free run extends to the next page where something begins.
     [[nodiscard]] page_run run_at(const heap_span& s, u64 page) const noexcept {
         const u64 value = read(s, page);
         if (value != 0) return page_run::unpack(value);

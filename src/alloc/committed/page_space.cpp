@@ -14,7 +14,7 @@ result<void> page_space::open() {
         if (s.pages <= own_pages(s.pages)) {
             return failure(corrupt_heap(region_, s.offset, "a heap segment is too small"));
         }
-        if (magic == 0) {  // grown, and the process ended
+        if (magic == 0) {  // the process died after the growth
             write_header(s);
         } else if (magic != segment_header::magic_value || h.first_usable != own_pages(s.pages)) {
             return failure(corrupt_heap(region_, s.offset, "a heap segment's header is damaged"));
@@ -24,8 +24,8 @@ result<void> page_space::open() {
     return {};
 }
 
-// The header says nothing that a commit rests on, and is written again where it is missing:
-// whatever fence comes next will do.
+// No commit depends on the header, and it is written again if it is missing:
+// so any later fence suffices.
 void page_space::write_header(const segment& s) {
     auto* h = region_.at<segment_header>(s.offset);
     h->first_usable = own_pages(s.pages);
@@ -62,7 +62,7 @@ u64 page_space::descriptor_at(u64 offset) const {
     return descriptor_of(s->span, s->span.page_of(offset));
 }
 
-/// Nothing is learnt of a segment with an impossible word.
+/// Indexes nothing if the segment has an impossible word.
 result<void> page_space::index(pages_of_segment& s) {
     const descriptors words{region_};
     u64 wrong = 0;
@@ -182,7 +182,7 @@ void page_space::drop(slab& s) {
 
 // ----------------------------------------------------------------------------------------- extents
 
-// Its segment is indexed before its word changes: an index made afterwards would call it free.
+// Its segment is indexed before its word changes: otherwise a later index would count it as free.
 bool page_space::release_extent(u64 offset, u64 pages) {
     const u64 value = region_.at<word>(descriptor_at(offset))->load(std::memory_order_acquire);
     const std::lock_guard guard(mutex_);

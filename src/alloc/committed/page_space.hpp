@@ -1,7 +1,7 @@
-// alloc/committed/page_space.hpp: the pages of a committed heap: which are free, and whose slab
-// each is. Volatile; built from the medium's words a segment at a time, when one is needed.
+// alloc/committed/page_space.hpp: the free pages of a committed heap, and the slabs of the others.
+// Volatile; built from the medium's words one segment at a time, on demand.
 //
-// Concurrency. One mutex; but slab_of() takes none where the segment is indexed.
+// Concurrency. One mutex; but slab_of() takes none if the segment is indexed.
 #pragma once
 
 #include "alloc/committed/slab.hpp"
@@ -22,10 +22,10 @@ class page_space {
         : region_(r),
           segments_(std::make_unique<std::unique_ptr<pages_of_segment>[]>(layout::max_segments)) {}
 
-    /// Finds the segments. errc::corrupt when one is of another heap.
+    /// Finds the segments. errc::corrupt: one belongs to another kind of heap.
     [[nodiscard]] result<void> open();
 
-    /// So many free pages in a row, of the segments that are indexed; 0: there are none.
+    /// Takes `pages` contiguous free pages of the indexed segments; 0: there are none.
     [[nodiscard]] u64 take(u64 pages);
     void give_back(u64 offset, u64 pages);
     /// Indexes one more segment. False: all are.
@@ -33,16 +33,16 @@ class page_space {
     /// As take(), in a new segment.
     [[nodiscard]] result<u64> take_grown(u64 pages);
 
-    /// Makes pages that were taken a slab, in this process.
+    /// Makes a slab of pages that were taken; volatile until a commit.
     [[nodiscard]] slab& add_slab(u64 offset, u32 size_class);
-    /// A slab that was there at the opening and has not been used since; nullptr: there is none.
+    /// A slab of an earlier session that has not been used since; nullptr: there is none.
     [[nodiscard]] slab* take_dormant(u32 size_class);
-    /// The slab whose page holds the offset; nullptr: none does.
+    /// The slab that contains the offset; nullptr: none does.
     [[nodiscard]] slab* slab_of(u64 offset);
-    /// Its pages are free again; nobody uses the slab.
+    /// Frees its pages; the slab must be unused.
     void drop(slab& s);
 
-    /// Marks an extent as one that a batch frees. False: it is none, or a batch does.
+    /// Marks an extent as being freed by a batch. False: not an extent, or being freed already.
     [[nodiscard]] bool release_extent(u64 offset, u64 pages);
     void keep_extent(u64 offset);
     void free_extent(u64 offset, u64 pages);
@@ -67,7 +67,7 @@ class page_space {
     region& region_;
     std::unique_ptr<std::unique_ptr<pages_of_segment>[]> segments_;
     std::atomic<u64> segment_count_{0};
-    mutable std::mutex mutex_;  // what follows, and changes of the segments
+    mutable std::mutex mutex_;  // guards the members below, and changes of the segments
     u64 first_unindexed_ = 0;
     free_runs free_;
     std::map<u64, std::unique_ptr<slab>> slabs_;

@@ -1,4 +1,4 @@
-// alloc/committed/slab.hpp: what a process knows of a slab. Volatile.
+// alloc/committed/slab.hpp: the volatile state of a slab.
 #pragma once
 
 #include "alloc/committed/layout.hpp"
@@ -11,9 +11,9 @@
 namespace hf::committed {
 
 struct slab {
-    /// How durable it is that the pages are a slab. absent: they are free, and no committed log
-    /// says otherwise; committed: a log does, and may be needed for it; settled: their word says
-    /// it.
+    /// Durability of the slab. absent: its pages are free, and no committed log
+    /// contains it; committed: a log contains it, and may be needed; settled: its page word
+    /// contains it.
     enum class stage : u8 { absent, committed, settled };
 
     slab(region& r, const heap_span& s, u64 page, u32 c, stage known_as)
@@ -32,12 +32,12 @@ struct slab {
     word* const words;
     const u32 size_class;
     const u32 blocks;
-    std::atomic<u32> bin;  ///< whose lock guards what follows; at first the first shard's
+    std::atomic<u32> bin;  ///< the bin whose lock guards the members below; initially shard 0's
     std::atomic<stage> durable;
 
     bool known = false;   ///< its bits have been read
-    bool listed = false;  ///< among its bin's
-    u32 movers = 0;       ///< who take it to other bins; counted under the lock of its bin
+    bool listed = false;  ///< in its bin's list
+    u32 movers = 0;       ///< threads that move it to other bins; guarded by the lock of its bin
     u32 free = 0;
     u32 first_word = 0;                     ///< no word before it has a free block
     std::array<u64, bit_words> taken{};     ///< owned, reserved, or about to be freed
@@ -48,14 +48,14 @@ struct slab {
         return offset + u64{block} * block_size(size_class);
     }
 
-    /// Asks for what give_back() of that block changes.
+    /// Prefetches the words that give_back() of that block changes.
     void prefetch(u32 block) const noexcept {
         __builtin_prefetch(&bin, 1);
         __builtin_prefetch(&taken[block / 64], 1);
         __builtin_prefetch(&released[block / 64], 1);
     }
 
-    /// Before its first use.
+    /// Called before its first use.
     void know() noexcept {
         if (known) return;
         known = true;
@@ -67,7 +67,7 @@ struct slab {
         }
     }
 
-    /// A free block, from here on taken; free > 0.
+    /// Takes a free block; requires free > 0.
     [[nodiscard]] u32 take() noexcept {
         while (taken[first_word] == ~u64{0}) ++first_word;
         const auto bit = static_cast<u32>(std::countr_one(taken[first_word]));
@@ -76,7 +76,7 @@ struct slab {
         return 64 * first_word + bit;
     }
 
-    /// Offset of the block that take() would give next; nullopt: it would have to search.
+    /// Offset of the block that take() would return next; nullopt: it would have to search.
     [[nodiscard]] std::optional<u64> next_block() const noexcept {
         const u64 here = taken[first_word];
         if (free == 0 || here == ~u64{0}) return std::nullopt;
@@ -91,7 +91,7 @@ struct slab {
         ++free;
     }
 
-    /// Marks an owned block as one that a batch frees. False: it is not owned, or a batch does.
+    /// Marks an owned block as being freed by a batch. False: not owned, or being freed already.
     [[nodiscard]] bool release(u32 block) noexcept {
         const u64 bit = u64{1} << (block % 64);
         const u64 owned = words[block / 64].load(std::memory_order_acquire);

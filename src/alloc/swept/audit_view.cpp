@@ -6,7 +6,7 @@ std::optional<audit_view::bounds> view::look_at(const segment& s, bool, audit_re
     const auto& h = *region_.at<segment_header>(s.offset);
     const u64 magic = h.magic.load(std::memory_order_acquire);
     const u64 first = own_pages(s.pages);
-    // Without a magic number: grown, and the process ended.
+    // Without a magic number: the process died after the growth.
     const bool is_damaged =
         magic != 0 && (magic != segment_header::magic_value || h.first_usable != first);
     if (is_damaged || first >= s.pages) {

@@ -1,8 +1,8 @@
-// alloc/swept/audit_view.hpp: the books of a swept heap, as the audit reads them: there are few.
+// alloc/swept/audit_view.hpp: the audit's view of a swept heap.
 //
-// Of a file the audit can say whether two things own a block, or something owns what is none; what
-// nobody owns is free. With the heap that has the file open, and has swept it, it finds leaks, too:
-// what is neither owned nor in one of the heap's lists.
+// For a file that is not open, the audit reports double owners, and owners of something that is not
+// a block; unclaimed blocks count as free. With the open heap, after its sweep, it finds leaks,
+// too: blocks that are neither claimed nor in one of the heap's lists.
 #pragma once
 
 #include "alloc/audit.hpp"
@@ -13,7 +13,7 @@ namespace hf::swept {
 class view final : public audit_view {
    public:
     explicit view(const region& r) : region_(r) {}
-    /// `caches`: those of all threads. Nobody is at work.
+    /// `caches`: those of all threads. No operation may be running.
     view(const swept_heap& live, std::span<const swept_heap::cache* const> caches)
         : region_(live.store()), live_(&live), caches_(caches.begin(), caches.end()) {}
 

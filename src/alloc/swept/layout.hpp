@@ -1,12 +1,12 @@
-// alloc/swept/layout.hpp: what the swept heap lays into a region.
+// alloc/swept/layout.hpp: the bytes of a swept heap in a region.
 //
 //   heap segment:
 //   | header 64 | a word a page ... | page | page | page ...
-//                 what begins here
+//                 run that begins
 //
-// A page's word is 0 where nothing begins: a free page, or one inside of a run. So a free run has
-// no descriptor of its own, no word changes when one is cut or joined, and a segment of zeros is
-// one with nothing in it. Which blocks of a slab are free is said nowhere.
+// A page's word is 0 if nothing begins there: a free page, or one inside of a run. So a free run
+// has no descriptor of its own, no word changes when runs are split or joined, and a segment of
+// zeros is an empty one. Free blocks of a slab are not recorded.
 #pragma once
 
 #include "alloc/geometry.hpp"
@@ -26,11 +26,11 @@ struct alignas(line_size) segment_header {
 static_assert(sizeof(segment_header) == line_size);
 static_assert(offsetof(segment_header, first_usable) == 8);
 
-/// Pages of a segment of so many that are not to be handed out.
+/// Pages of a segment of `pages` pages that cannot be allocated.
 [[nodiscard]] constexpr u64 own_pages(u64 pages) noexcept {
     return pages_of(sizeof(segment_header) + 8 * pages);
 }
-/// Pages of the smallest segment that has so many to hand out.
+/// Pages of the smallest segment with `pages` allocatable pages.
 [[nodiscard]] constexpr u64 pages_around(u64 pages) noexcept {
     u64 all = pages + own_pages(pages);
     while (all - own_pages(all) < pages) ++all;
@@ -48,7 +48,7 @@ struct descriptors {
 
     [[nodiscard]] u64 first_page(const heap_span& s) const noexcept { return own_pages(s.pages); }
     [[nodiscard]] u64 end_page(const heap_span& s) const noexcept { return s.pages; }
-    /// A free run reaches up to the next page where something begins.
+    /// A free run extends to the next page where something begins.
     [[nodiscard]] page_run run_at(const heap_span& s, u64 page) const noexcept {
         const u64 value = read(s, page);
         if (value != 0) return page_run::unpack(value);

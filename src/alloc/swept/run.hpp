@@ -1,4 +1,4 @@
-// alloc/swept/run.hpp: what a process knows of a slab or an extent. Volatile.
+// alloc/swept/run.hpp: the volatile state of a slab or an extent.
 #pragma once
 
 #include "alloc/swept/layout.hpp"
@@ -23,14 +23,14 @@ struct run {
     const u32 size_class;  ///< extent_class: an extent
     const u32 block;       ///< bytes of a block; 0: an extent
     const u32 blocks;
-    /// Handed out by an earlier opening and not swept yet: which blocks are free is unknown.
+    /// Allocated in an earlier session and not swept yet: its free blocks are unknown.
     std::atomic<bool> old;
-    /// Old ones only: a bit for each block that a root reaches. The heap owns the words.
+    /// For old runs only: a bit for each reachable block. The heap owns the words.
     std::atomic<u64>* marks = nullptr;
 
     [[nodiscard]] bool is_extent() const noexcept { return block == 0; }
     [[nodiscard]] u32 mark_words() const noexcept { return (blocks + 63) / 64; }
-    /// Whether a block, or the extent, begins there.
+    /// True if a block, or the extent, begins there.
     [[nodiscard]] bool begins_at(u64 where) const noexcept {
         const u64 distance = where - offset;
         if (is_extent()) return distance == 0;
@@ -41,7 +41,7 @@ struct run {
     }
     [[nodiscard]] u64 block_at(u32 number) const noexcept { return offset + u64{number} * block; }
 
-    /// False: it was marked before.
+    /// Returns false if it was marked before.
     bool mark(u32 number) noexcept {
         std::atomic<u64>& w = marks[number / 64];
         const u64 bit = u64{1} << (number % 64);

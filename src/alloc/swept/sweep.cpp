@@ -24,7 +24,7 @@ void tracer::visit(u64 offset, u32 kind) {
     if (!r->mark(r->number_of(offset))) return;
     ++reached_;
     if (kind == traced::leaf) return;
-    // It is read soon, and lies anywhere: its siblings are looked at meanwhile.
+    // It is read soon, at a random address: its siblings are visited meanwhile.
     const auto* node = heap_.store().at<std::byte>(offset);
     __builtin_prefetch(node);
     __builtin_prefetch(node + line_size);
@@ -35,7 +35,7 @@ void tracer::has_read(const void* p, std::size_t n) {
     if (heap_.is_after_a_kill()) heap_.region_.med().flush(p, n);
 }
 
-/// Several threads that empty one stack of items.
+/// Several threads that process one stack of items.
 class trace_work {
    public:
     explicit trace_work(swept_heap& h, unsigned threads) : heap_(h), threads_(threads) {}
@@ -48,7 +48,7 @@ class trace_work {
         }
         take(t);
     }
-    /// Takes what was shaded; false: there was nothing.
+    /// Moves shaded items to the stack; false: there were none.
     bool add_shaded() {
         const std::lock_guard guard(heap_.old_mutex_);
         items_.insert(items_.end(), heap_.shaded_.begin(), heap_.shaded_.end());
@@ -76,7 +76,7 @@ class trace_work {
     void run_one() {
         tracer t(heap_);
         trace_all(t);
-        if (heap_.is_after_a_kill()) heap_.region_.med().fence();  // S3: this thread's
+        if (heap_.is_after_a_kill()) heap_.region_.med().fence();  // S3: of this thread's flushes
     }
     void make_sure(tracer& t, const trace_item& i) {
         const run* r = heap_.run_of(i.offset);
@@ -105,7 +105,7 @@ class trace_work {
             changed_.notify_all();
         }
     }
-    /// False: all is done.
+    /// False: all items are processed.
     bool wait_for_items(std::unique_lock<std::mutex>& lock) {
         while (items_.empty() && busy_ != 0) changed_.wait(lock);
         return !items_.empty();
@@ -129,7 +129,7 @@ bool swept_heap::has_gone(u64 offset) {
 void swept_heap::shade_old(const traced& of, u64 offset, u32 kind) {
     auto* r = const_cast<run*>(run_of(offset));
     if (r == nullptr || !r->old.load(std::memory_order_acquire)) return;
-    if (!r->begins_at(offset)) return;  // a damaged word: the trace tells of it
+    if (!r->begins_at(offset)) return;  // a damaged word: the trace reports it
     const std::lock_guard guard(old_mutex_);
     if (!is_tracing() || !r->mark(r->number_of(offset))) return;
     ++shaded_count_;
@@ -158,7 +158,7 @@ result<swept_heap::sweep_figures> swept_heap::collect(std::span<traced* const> s
     work.begin(structures);
     do {
         work.run_all();
-        // Who unlinked something before we came by has shaded it when its operation is over.
+        // A block unlinked before the trace reached it has been shaded when its operation ends.
         others.wait_for_all();
     } while (work.add_shaded());
     if (work.wrong() != 0) {
@@ -174,7 +174,7 @@ result<swept_heap::sweep_figures> swept_heap::collect(std::span<traced* const> s
     return found;
 }
 
-/// W3 ends here.
+/// Frees unreachable memory; W3 ends here.
 swept_heap::sweep_figures swept_heap::sweep(const operations& others) {
     sweep_figures found;
     std::vector<run*> empty;
@@ -189,8 +189,8 @@ swept_heap::sweep_figures swept_heap::sweep(const operations& others) {
         empty = sort_out_old(found);
     }
     if (empty.empty()) return found;
-    // Their stores are an epoch's, like all others. Who is inside of one may wait for old_mutex_:
-    // so nobody who has it may wait for an epoch's end; and what takes long is done before.
+    // The stores must belong to an epoch, like all others. A thread within an epoch may wait for
+    // old_mutex_, so its holder must not wait for an epoch's end; and long work is done before.
     others.run_as_one([&] {
         clear_words(empty);
         const std::lock_guard pages_guard(mutex_);
@@ -202,8 +202,8 @@ swept_heap::sweep_figures swept_heap::sweep(const operations& others) {
     return found;
 }
 
-/// What is free of runs that keep something can be had from now on. Returns the others, of which
-/// nobody has anything.
+/// Makes free blocks of partly used runs allocatable. Returns the other runs, which have no
+/// reachable blocks.
 std::vector<run*> swept_heap::sort_out_old(sweep_figures& found) {
     std::vector<run*> all;
     {
@@ -246,7 +246,7 @@ void swept_heap::clear_words(std::span<run* const> of) {
     HF_PERSIST_POINT("swept S2: freed runs' words are durably 0 before their pages are used");
 }
 
-/// False: it is not old any more.
+/// False: the block is not old any more.
 bool swept_heap::free_later(const run& r, u64 offset) {
     const std::lock_guard guard(old_mutex_);
     if (!r.old.load(std::memory_order_relaxed)) return false;

@@ -1,8 +1,8 @@
-// checkpoint/heap/layout.hpp: every struct that the rolled-back heap lays into a region.
+// checkpoint/heap/layout.hpp: the bytes of the rolled-back heap in a region.
 //
 //   heap segment:  | heap_segment 64 | page_descriptor x pages ... | page | page | ...
-//                    the header and the descriptors fill the first pages; the rest is handed out
-//   first segment: the pages behind its descriptors hold heap_root: the lists of all sets
+//                    the header and the descriptors fill the first pages; the rest is allocatable
+//   first segment: the pages after its descriptors contain heap_root: the lists of all sets
 //
 // Everything that changes here is a compact_cell or a logged_group, so all of it rolls back to an
 // epoch's start by itself.
@@ -33,13 +33,13 @@ struct alignas(64) heap_segment {
 };
 static_assert(sizeof(heap_segment) == 64);
 
-/// Pages that the header and the descriptors of a segment take.
+/// Number of pages for the header and the descriptors of a segment.
 [[nodiscard]] constexpr u64 descriptor_pages(u64 pages) noexcept {
     return (sizeof(heap_segment) + pages * sizeof(compact_cell) + page_size - 1) / page_size;
 }
 
-/// A segment of so many pages can hand out `pages` of them. One to spare: the pages that the
-/// descriptors take have descriptors, too.
+/// Pages of a segment with `pages` allocatable pages. One to spare, because the pages of the
+/// descriptors have descriptors, too.
 [[nodiscard]] constexpr u64 segment_pages_for(u64 pages) noexcept {
     return pages + descriptor_pages(pages) + 1;
 }
@@ -47,26 +47,26 @@ static_assert(sizeof(heap_segment) == 64);
 /// The free lists of one set and one class, in one line.
 struct alignas(64) class_lists {
     enum list : unsigned { free = 0, pending = 1, bump = 2 };
-    /// Of the extents, which have no lists: objects that the set's lanes have put into the
-    /// structure that lives in this heap, less those that they took out; modulo 2^64.
+    /// For the extents' group, which has no lists: the objects that the set's lanes have added to
+    /// the structure in this heap, minus those that they removed; modulo 2^64.
     static constexpr unsigned objects = 0;
-    /// free: blocks that may be handed out; pending: freed in the epoch of the group's stamp (and
+    /// free: allocatable blocks; pending: freed in the epoch of the group's stamp (and
     /// perhaps before); bump: | blocks left 16 | offset of the next never used block 48 |.
     logged_group<3> lists;
-    /// | blocks handed out less blocks taken back, by this set, now 32 | the same at the epoch's
+    /// | blocks allocated minus blocks freed, by this set, now 32 | the same at the epoch's
     /// start 32 |
     std::atomic<u64> live{0};
 };
 static_assert(sizeof(class_lists) == 64);
 
-/// What a heap's root says of the bytes behind it.
+/// The layout of a heap's root, from its first words.
 struct root_layout {
     u64 sets = 0;  ///< of lists; the first is shared
     class_range classes = class_range::fine;
     u64 lists = 0;     ///< offset in the root: sets x (classes + 1 for extents) x class_lists
     u64 founding = 0;  ///< offset in the root
 
-    /// Lists of a set: the last counts extents.
+    /// Number of lists of a set: the last one counts extents.
     [[nodiscard]] constexpr u32 lists_in_set() const noexcept { return classes_in(classes) + 1; }
     [[nodiscard]] constexpr u64 count() const noexcept { return sets * lists_in_set(); }
     [[nodiscard]] constexpr u64 pages() const noexcept {
@@ -74,28 +74,28 @@ struct root_layout {
     }
 };
 
-/// A root, the lists of its sets, and `founding`: where the structure that lives in this heap lays
-/// what its root leads to, before the first epoch: on no list, never freed, and so never rolled
+/// A root, the lists of its sets, and `founding`: space in which the structure in this heap places
+/// its first node before the first epoch; it is on no list, never freed, and so never rolled
 /// back by the heap.
 ///
 ///   format 1   magic | lists of 256 sets, of the coarse classes | founding
-///   format 2   magic, sets | founding | lists of so many sets, of all classes
+///   format 2   magic, sets | founding | lists of that many sets, of all classes
 ///
-/// There are fewer sets than lanes where all of them would take much of the region; lanes then
+/// There are fewer sets than lanes if all of them would take much of the region; lanes then
 /// share one (list_heap.hpp).
 struct alignas(64) heap_root {
     static constexpr u64 magic_1 = 0x4846484541500001;  // "HFHEAP", format 1
     static constexpr u64 magic_2 = 0x4846484541500002;
-    /// The same, and there may be blocks that are handed out for smaller payloads.
+    /// The same formats, in heaps whose blocks may have been allocated for smaller payloads.
     static constexpr u64 magic_1_with_stand_ins = 0x4846484541505354;  // "HFHEAPST"
     static constexpr u64 magic_2_with_stand_ins = 0x4846484541505355;
 
     u64 magic;
     u64 set_count;       ///< format 2: sets in bits 31-0, their complement above
-    u64 counts_objects;  ///< 1: the sets' counts of objects are right; 0: they begin somewhere
+    u64 counts_objects;  ///< 1: the sets' counts of objects are valid; 0: not maintained so far
     u64 reserved[5];
 
-    /// For a heap of so many sets, in today's format.
+    /// For a heap of `sets` sets, in today's format.
     [[nodiscard]] static constexpr root_layout layout_2(u64 sets) noexcept {
         return {sets, class_range::fine, sizeof(heap_root) + founding_bytes, sizeof(heap_root)};
     }
@@ -109,7 +109,7 @@ struct alignas(64) heap_root {
     [[nodiscard]] bool has_stand_ins() const noexcept {
         return magic == magic_1_with_stand_ins || magic == magic_2_with_stand_ins;
     }
-    /// As the second word has it, whatever the magic number says; nullopt: damaged.
+    /// The layout by the second word, ignoring the magic number; nullopt: damaged.
     [[nodiscard]] std::optional<root_layout> probable_layout() const noexcept {
         if (set_count == 0) return layout_1();
         const u64 sets = set_count & 0xffffffff;
@@ -137,8 +137,8 @@ static_assert(heap_root::layout_1().pages() == 12);
 /// Pages of a root with a set for each lane.
 inline constexpr u64 most_root_pages = heap_root::layout_2(max_lanes).pages();
 
-/// For a new heap: of a 1024th of the pages that the region may have, and an eighth of its first
-/// segment.
+/// For a new heap: at most a 1024th of the region's maximum number of pages, and an eighth of its
+/// first segment.
 [[nodiscard]] constexpr root_layout layout_for(u64 most_pages, u64 segment_pages) noexcept {
     const u64 pages =
         std::clamp<u64>(std::min(most_pages / 1024, segment_pages / 8), 1, most_root_pages);

@@ -2,50 +2,52 @@
 // ASPLOS 2019, section 5): the rolled-back policy over the geometry of alloc/.
 //
 // Purpose. Blocks for nodes and values whose allocation and release roll back to an epoch's start
-// by themselves, with nothing flushed or fenced on the way: free lists linked through 16-byte block
+// by themselves, without flushes or fences: free lists linked through 16-byte block
 // headers (compact_cell), list heads per set and class in one cache line (logged_group).
 //
-//   set i, class c:    free ──> B ──> B ──> B        handed out from here
-//                      pending ──> B ──> B           freed in this epoch: not before the next one
+//   set i, class c:    free ──> B ──> B ──> B        allocated from here
+//                      pending ──> B ──> B           freed in this epoch: reusable in the next one
 //                      bump ──> never used rest of a slab
-//   set 0, class c:    the same, shared, under a lock: surplus of sets that free more than they
+//   set 0, class c:    as set i, but shared, under a lock: surplus of sets that free more than they
 //                      allocate
 //
-// A lane has a set of its own. In a small region, where so many would take too much of it, lanes
+// Each lane has a set of its own. In a small region, where these would take too much space, lanes
+// share sets.
 // share sets.
 //
 // Invariants.
-//  A1  A block is handed out, or in exactly one list, or behind a bump pointer, at the end of every
+//  A1  A block is allocated, or in exactly one list, or after a bump pointer, at the end of every
 //      epoch.
-//  A2  A block freed in epoch e goes to `pending` and is not handed out before e has ended: its
-//      bytes, which a crash in e brings back, stay as they were; and no reader of e can meet a
+//  A2  A block freed in epoch e goes to `pending` and is not allocated before e has ended: its
+//      bytes, which a crash in e restores, stay unchanged; and no reader of e can find a
 //      reused block (the boundary is a grace period, gate.hpp B1).
 //  A3  A block's header changes only when it is freed, as the last of a list that is joined to
-//      another, or where the block behind it goes with its slab (slab_sweep.hpp). Handing out
-//      leaves it alone: the list heads are logged, so a rollback finds the chain as it was.
-//  A4  Blocks that are handed out in e need no log: a crash in e makes them free again, and free
-//      memory has no contents. All their lines are noted by whoever fills them.
+//      another, or when the block after it is removed with its slab (slab_sweep.hpp). An allocation
+//      does not change it: the list heads are logged, so a rollback finds the chain unchanged.
+//  A4  Blocks allocated in e need no log: a crash in e makes them free again, and free
+//      memory has no contents. The code that fills them records all their lines as dirty.
 //
 // Persist order: none beyond the in-line order of the two building blocks; the boundary flushes the
 // rest (L1).
 //
 // Recovery. recover() rolls the list heads back, a fixed number of lines for any size of region.
-// Headers are read through their logs for as long as a failed epoch is remembered; the background
+// Headers are read through their logs as long as a failed epoch is remembered; the background
 // pass restamps them.
 //
-// Concurrency. A set belongs to the owner of its lane; where several lanes share it, to the holder
-// of its lock. The lists of set 0 belong to the holders of their locks, which are taken last.
+// Concurrency. A set belongs to the owner of its lane; if several lanes share it, to the owner
+// of its lock. The lists of set 0 belong to the owners of their locks, which are taken last.
 //
 // Full region. allocate() and reserve_large() return the error of the growth that failed; nothing
-// has changed. give_back_slabs() then turns slabs that have run empty into pages for anything; and
-// where that is in vain, too, let_larger_stand_in() has a smaller payload take a larger block.
-//  A5  A block goes back to the lists of the class that its slab has. That is its payload's, or,
-//      from the first larger block that stood in on, what the slab's descriptor says; the heap's
-//      root says so in the epoch in which one may first (its line is noted, so both are durable or
-//      neither is; it is not undone with the epoch, and need not be). In a larger block the payload
+// has changed. give_back_slabs() then frees empty slabs for any use; and
+// if that does not suffice, let_larger_stand_in() lets a smaller payload take a larger block.
+//  A5  A block is freed to the lists of its slab's class. That is its payload's class, or,
+//      after the first larger block was used for a smaller payload, the class in the slab's
+//      descriptor. The heap's root records that this may happen, in the epoch of the first such
+//      allocation (its line is recorded as dirty, so both are durable or neither is; it is not
+//      undone with the epoch, and need not be). In a larger block the payload
 //      may begin later, so that it begins 16 bytes into a line: the block is found by its slab.
 //
-// How a change of the lists is logged is the parameter: list_logs.hpp. Without logs it is the
+// The logging of list changes is a parameter: list_logs.hpp. Without logs this is the
 // transient heap, with the same lists and the same grace period.
 #pragma once
 
@@ -73,65 +75,66 @@ class list_heap {
 
     explicit list_heap(checkpoint_state& c) : checkpoint_(c), pages_(c) {}
 
-    /// Rolls the list heads back. Before the session starts.
+    /// Rolls the list heads back. Called before the session starts.
     [[nodiscard]] result<void> recover();
 
-    /// A block with room for `payload` bytes (not large). Offset of the payload, 16 bytes into a
-    /// line where the block's size is a multiple of 64. errc::corrupt: a list leads to nowhere.
+    /// Allocates a block with room for `payload` bytes (not large). Returns the offset of the
+    /// payload, 16 bytes into a line if the block's size is a multiple of 64. errc::corrupt: a list
+    /// has an invalid entry.
     [[nodiscard]] result<u64> allocate(operation& op, u64 payload);
-    /// Takes a block or an extent back; `payload` as at its allocation.
+    /// Frees a block or an extent; `payload` as at its allocation.
     void deallocate(operation& op, u64 offset, u64 payload);
-    /// Starts loading what deallocate() will touch.
+    /// Prefetches the header that deallocate() will change.
     void prefetch_header(u64 offset) const noexcept { __builtin_prefetch(header_of(offset), 1); }
 
-    /// Keeps space for a large payload (is_large). It may be filled outside of operations, and must
-    /// then be committed (with its bytes durable) or cancelled.
+    /// Reserves space for a large payload (is_large). It may be filled outside of operations, and
+    /// must then be committed (with its bytes durable) or cancelled.
     [[nodiscard]] result<u64> reserve_large(operation& op, u64 payload);
     void commit_large(operation& op, u64 offset, u64 payload);
     void cancel_large(u64 offset, u64 payload) {
         pages_.cancel(offset - block_header_size, extent_pages(payload));
     }
 
-    /// Gives slabs of which no block is handed out back to the pages (slab_sweep.hpp). Outside of
-    /// operations: it stops the world. Pages freed in this epoch, these and others, which the next
-    /// one finds.
+    /// Frees slabs without allocated blocks (slab_sweep.hpp). Call it outside of
+    /// operations: it stops the world. Returns the pages freed in this epoch, by this and
+    /// otherwise; the next epoch can use them.
     [[nodiscard]] u64 give_back_slabs();
 
-    /// For some epochs from now on larger blocks may be handed out where the region is full.
-    /// Outside of operations: it stops the world.
+    /// For some epochs larger blocks may be allocated when the region is full.
+    /// Call it outside of operations: it stops the world.
     void let_larger_stand_in();
 
-    /// Blocks handed out, by class, in bytes with headers; the last entry counts extents.
+    /// Bytes of allocated blocks with headers, by class; the last entry counts extents.
     [[nodiscard]] std::array<u64, accounted_classes> usage();
 
-    /// Bytes of slabs that no block handed out covers.
+    /// Bytes of slabs that are not in allocated blocks.
     [[nodiscard]] u64 idle_bytes();
 
-    /// What the structure in this heap counts, once it has changed: objects that it has got, or
-    /// lost where that is negative. Rolls back with the epoch.
+    /// Adds to the count of objects of the structure in this heap, after a change (negative:
+    /// removals). Rolls back with the epoch.
     void count_objects(operation& op, std::int64_t difference);
     [[nodiscard]] u64 objects();
-    /// Whether objects() is right. It is not in a heap that was made before there was a count;
-    /// there, behind a count_objects() that has made it so, objects_are_counted() says it is.
+    /// True if objects() is valid. It is not in a heap older than the count; there, after a
+    /// count_objects() that corrects it, objects_are_counted() makes it valid.
     [[nodiscard]] bool counts_objects() noexcept { return pages_.root().counts_objects == 1; }
-    /// Outside of operations: it stops the world.
+    /// Call it outside of operations: it stops the world.
     void objects_are_counted();
 
-    /// Restamps headers and descriptors that carry a failed epoch, or one below `older_than`.
-    /// Background pass: stops the world for a batch at a time.
+    /// Restamps headers and descriptors with a failed epoch, or one below `older_than`.
+    /// For the background pass: stops the world for one batch at a time.
     void refresh(u64 older_than, const std::function<bool()>& cancelled);
 
     [[nodiscard]] page_heap& pages() noexcept { return pages_; }
     [[nodiscard]] checkpoint_state& checkpoint() noexcept { return checkpoint_; }
-    /// What offsets of payloads are relative to.
+    /// The base of payload offsets.
     [[nodiscard]] std::byte* base() const noexcept { return checkpoint_.file().base(); }
-    /// Bytes of the block that a payload gets, header included. Not large.
+    /// Size of the block for a payload, header included. Not for large payloads.
     [[nodiscard]] u64 block_for(u64 payload) const noexcept {
         return block_size(class_for(payload));
     }
-    /// No block lies beyond it: the region's size.
+    /// Upper bound of all blocks: the region's size.
     [[nodiscard]] u64 end() const noexcept { return checkpoint_.file().size(); }
-    /// Sets of lists; set 0 is shared by all.
+    /// Number of sets of lists; set 0 is shared by all.
     [[nodiscard]] u32 set_count() const noexcept { return static_cast<u32>(pages_.layout().sets); }
     [[nodiscard]] class_range classes() const noexcept { return pages_.layout().classes; }
     [[nodiscard]] u32 set_of_lane(u32 lane) const noexcept {
@@ -153,16 +156,16 @@ class list_heap {
     static constexpr u32 pool_batch = 64;
     static constexpr u64 surplus = 4096;
 
-    /// What is remembered of a set's lists; lost with the process.
+    /// Volatile data about a set's lists.
     struct remembered {
         u64 pending_tail = 0;  ///< 0: unknown
         u64 free_count = 0;
         u64 pending_count = 0;
-        u64 freed = 0;  ///< in this session
+        u64 freed = 0;  ///< number of blocks freed in this session
     };
     struct list_set {
         class_lists* lists = nullptr;  ///< by class
-        spin_lock lock;                ///< where it is shared
+        spin_lock lock;                ///< used if the set is shared
         std::array<remembered, block_classes> of_class{};
     };
 
@@ -176,12 +179,12 @@ class list_heap {
         list_set* const mine = set_of_lane_[l.index];
         return mine != nullptr ? *mine : bind(l);
     }
-    /// Without memory for it the process ends, as in a crash: callers hold nodes' locks.
+    /// Ends the process if memory is exhausted, as in a crash, since callers hold nodes' locks.
     [[gnu::noinline]] list_set& bind(const lane& l) noexcept {
         return *(set_of_lane_[l.index] = &made(set_of_lane(l.index)));
     }
     [[nodiscard]] list_set& made(u32 set) noexcept;
-    /// For as long as the set is used.
+    /// Hold the result as long as the set is used.
     [[nodiscard]] std::unique_lock<spin_lock> use(list_set& s) const {
         return sets_are_shared_ ? std::unique_lock(s.lock) : std::unique_lock<spin_lock>();
     }
@@ -194,11 +197,11 @@ class list_heap {
     void begin(operation& op, u32 size_class, class_lists& g, remembered& m);
     void count(class_lists& g, std::int64_t difference) noexcept;
     void set_next(operation& op, u64 block, u64 next);
-    /// Throws damage unless a list or bump pointer can lead there.
+    /// Throws damage unless it can be the target of a list or bump pointer.
     void check_block(u64 block, u64 bytes) const {
         if (block < page_size || block > end() - bytes || block % block_header_size != 0)
             [[unlikely]] {
-            throw damage(block, "a list of free blocks leads to where none can lie");
+            throw damage(block, "a list of free blocks has an entry that cannot be a block");
         }
     }
     [[nodiscard]] u64 pop(operation& op, class_lists& g, u32 size_class);
@@ -218,17 +221,18 @@ class list_heap {
 
     checkpoint_state& checkpoint_;
     page_heap pages_;
-    std::array<list_set*, max_lanes> set_of_lane_{};  ///< each known to its owner alone
+    std::array<list_set*, max_lanes>
+        set_of_lane_{};  ///< each element used by its lane's owner only
     std::mutex making_;
     std::array<std::unique_ptr<list_set>, max_lanes> sets_;
     bool sets_are_shared_ = false;
     std::array<spin_lock, block_classes> shared_locks_;
     std::atomic<bool> some_stand_in_{false};      ///< blocks may be larger than their payload's
     std::atomic<u64> larger_stand_in_before_{0};  ///< this epoch
-    // These change while the world is stopped, and are read then.
+    // These change, and are read, only while the world is stopped.
     bool refreshing_ = false;
     u64 freed_at_sweep_ = 0;  ///< blocks that the session had freed before the last sweep
-    u64 swept_ = 0;           ///< blocks that it looked at
+    u64 swept_ = 0;           ///< number of blocks that it read
 };
 
 // -------------------------------------------------------------------------------------- fast path
@@ -243,7 +247,7 @@ inline bool list_heap<Logs>::begin_group(Inside& op, class_lists& g) {
     return true;
 }
 
-/// First use of a set's list in an epoch: what was freed in earlier epochs may be handed out now.
+/// First use of a set's list in an epoch: blocks freed in earlier epochs become allocatable.
 template <class Logs>
 inline void list_heap<Logs>::begin(operation& op, u32 size_class, class_lists& g, remembered& m) {
     if (!begin_group(op, g)) [[likely]] {
@@ -255,7 +259,7 @@ inline void list_heap<Logs>::begin(operation& op, u32 size_class, class_lists& g
         g.lists.set(class_lists::free, pending);
         m.free_count = m.pending_count;
     } else if (m.pending_tail == 0) {
-        return;  // the tail is not known after an opening: the list waits until `free` has run out
+        return;  // the tail is unknown after an open: the list waits until `free` is empty
     } else if (m.free_count > 2 * m.pending_count + surplus) {
         give_shared(op, size_class, g, m);
     } else {
@@ -310,7 +314,7 @@ inline result<u64> list_heap<Logs>::allocate(operation& op, u64 payload) {
     }
 }
 
-/// Off the set's list, or from where the set gets more.
+/// Takes a block from the set's list, or by refill().
 template <class Logs>
 inline result<u64> list_heap<Logs>::take(operation& op, u32 size_class) {
     list_set& set = set_of(op.my_lane());
@@ -334,7 +338,8 @@ inline result<u64> list_heap<Logs>::take(operation& op, u32 size_class) {
     return block + block_header_size;
 }
 
-/// A5. `block`: where one of the payload's class would begin, and then where this one does.
+/// Finds the class by A5. `block`: the position for the payload's class; adjusted to the real
+/// block.
 template <class Logs>
 inline u32 list_heap<Logs>::class_of(operation& op, u64& block, u64 payload) const noexcept {
     const u32 size_class = class_for(payload);

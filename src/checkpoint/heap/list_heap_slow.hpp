@@ -25,8 +25,8 @@ auto list_heap<Logs>::made(u32 set) noexcept -> list_set& {
     return *sets_[set];
 }
 
-/// `free` has run out: shared surplus, never used blocks, lists of ended threads, a new slab; in
-/// this order.
+/// Refills an empty `free` list from, in this order: shared surplus, never used blocks, lists of
+/// ended threads, a new slab.
 template <class Logs>
 result<u64> list_heap<Logs>::refill(operation& op, u32 size_class, list_set& set) {
     if (u64 b = take_made(op, size_class, set)) return b;
@@ -47,8 +47,8 @@ u64 list_heap<Logs>::take_made(operation& op, u32 size_class, list_set& set) {
     return adopt_idle(op, size_class, g);
 }
 
-/// The smallest that there is, in the epochs that allow it; it has been counted. Returned is where
-/// a block of class `wanted` would begin in it.
+/// Takes the smallest larger block, in the epochs that allow it; the block is counted. Returns
+/// where a block of class `wanted` would begin in it.
 template <class Logs>
 u64 list_heap<Logs>::take_larger(operation& op, u32 wanted, list_set& set) {
     if (op.epoch() >= larger_stand_in_before_.load(std::memory_order_relaxed)) return 0;
@@ -72,7 +72,7 @@ u64 list_heap<Logs>::take_larger(operation& op, u32 wanted, list_set& set) {
 
 template <class Logs>
 void list_heap<Logs>::let_larger_stand_in() {
-    constexpr u64 epochs = 16;  // then it is worth a look for slabs that have run empty
+    constexpr u64 epochs = 16;  // afterwards a sweep for empty slabs is tried again
     checkpoint_.epochs().with_world_stopped([&](lane& l) {
         heap_root& root = pages_.root();
         if (!root.has_stand_ins()) {  // A5
@@ -92,11 +92,11 @@ u64 list_heap<Logs>::objects() {
     for (u32 set = 0; set < set_count(); ++set) {
         sum += lists(set, extent_class).lists.get(class_lists::objects);
     }
-    // Of an object that moves on from set to set, only its end may have been seen.
+    // For an object that moves from set to set, perhaps only the removal was read.
     return std::max<std::int64_t>(static_cast<std::int64_t>(sum), 0);
 }
 
-/// The count is durable, so the word may be so at any time from here on.
+/// The count is durable, so the word may become durable at any time from here on.
 template <class Logs>
 void list_heap<Logs>::objects_are_counted() {
     checkpoint_.epochs().with_world_stopped([&](lane& l) {
@@ -119,17 +119,18 @@ u64 list_heap<Logs>::take_bump(class_lists& g, u32 size_class) {
     return block;
 }
 
-/// Takes up to pool_batch blocks off the shared list. What is in it was freed in earlier epochs.
+/// Takes up to pool_batch blocks off the shared list; they were freed in earlier epochs.
 template <class Logs>
 u64 list_heap<Logs>::take_shared(operation& op, u32 size_class, class_lists& g, remembered& m) {
     class_lists& shared = lists(0, size_class);
     if (shared.lists.get(class_lists::free) == 0) return 0;
     const std::lock_guard guard(shared_locks_[size_class]);
-    const bool any = shared.lists.get(class_lists::free) != 0;  // others may have been faster
+    const bool any =
+        shared.lists.get(class_lists::free) != 0;  // other threads may have been faster
     return any ? take_batch(op, size_class, g, m) : 0;
 }
 
-/// The same where there are some; under their lock.
+/// As take_shared(), if the list is not empty; called under its lock.
 template <class Logs>
 u64 list_heap<Logs>::take_batch(operation& op, u32 size_class, class_lists& g, remembered& m) {
     class_lists& shared = lists(0, size_class);
@@ -164,8 +165,8 @@ void list_heap<Logs>::give_shared(operation& op, u32 size_class, class_lists& g,
     shared.lists.set(class_lists::free, g.lists.get(class_lists::pending));
 }
 
-/// Lists of lanes that belong to no thread, left by ended threads or by earlier sessions with more
-/// of them.
+/// Takes over lists of lanes without a thread, left by ended threads or by earlier sessions with
+/// more threads.
 template <class Logs>
 u64 list_heap<Logs>::adopt_idle(operation& op, u32 size_class, class_lists& g) {
     for (u32 i = 1; i < set_count(); ++i) {
@@ -177,7 +178,7 @@ u64 list_heap<Logs>::adopt_idle(operation& op, u32 size_class, class_lists& g) {
         }
         u64 block = 0;
         checkpoint_.epochs().with_idle_lane(i, [&] {
-            // Others that share it may be at work, hold it, and want ours.
+            // Threads that share it may hold its lock and wait for ours.
             std::unique_lock<spin_lock> held;
             if (sets_are_shared_) {
                 held = std::unique_lock(made(i).lock, std::try_to_lock);
@@ -198,7 +199,7 @@ u64 list_heap<Logs>::adopt(operation& op, u32 set, u32 size_class, class_lists& 
         from.lists.set(which, 0);
         return all;
     };
-    // A pending list may be taken whole if it was last touched in an earlier epoch.
+    // A pending list may be taken as a whole if it was last changed in an earlier epoch.
     const bool settled = theirs.lists.epoch.load(std::memory_order_relaxed) != op.epoch();
     begin_group(op, theirs);
     if (theirs.lists.get(class_lists::free) != 0) {
@@ -279,8 +280,8 @@ u64 list_heap<Logs>::idle_bytes() {
 template <class Logs>
 void list_heap<Logs>::refresh(u64 older_than, const std::function<bool()>& cancelled) {
     if constexpr (!Logs::are_kept) return;
-    // What is a slab now stays one until the end (on damage for good): it is written to by what it
-    // was.
+    // Slabs that exist now must stay slabs until the end (also if damage throws), since they are
+    // written to by their present class.
     const auto set_refreshing = [this](bool on) {
         checkpoint_.epochs().with_world_stopped([&](lane&) { refreshing_ = on; });
     };
@@ -304,8 +305,8 @@ void list_heap<Logs>::refresh_slabs(u64 older_than, const std::function<bool()>&
     };
     std::vector<u64> batch;
     const auto mend = [&] {
-        // A header belongs to its list's owner, so it is restamped while nobody is at work; with
-        // what it says then: its owner may have written it meanwhile.
+        // A header belongs to its list's owner, so it is restamped with the world stopped, and with
+        // its value at that time: the owner may have changed it meanwhile.
         checkpoint_.epochs().with_world_stopped([&](lane& l) {
             for (u64 block : batch) {
                 compact_cell& cell = cell_at(block);

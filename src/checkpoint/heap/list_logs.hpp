@@ -1,4 +1,4 @@
-// checkpoint/heap/list_logs.hpp: how a change of list_heap's lists is logged: rolled back, or not
+// checkpoint/heap/list_logs.hpp: how changes of list_heap's lists are logged: rolled back, or not
 // at all.
 #pragma once
 
@@ -9,7 +9,7 @@
 
 namespace hf {
 
-/// Inside an epoch without an operation, alone: what epoch_manager::with_world_stopped() gives.
+/// Within an epoch but without an operation: the argument of epoch_manager::with_world_stopped().
 class stopped_world {
    public:
     stopped_world(checkpoint_state& c, lane& system) noexcept : state_(c), lane_(system) {}
@@ -51,7 +51,8 @@ struct rolled_back_lists {
             if (!failed.contains(g.lists.epoch.load(std::memory_order_relaxed))) continue;
             const u64 before = g.live.load(std::memory_order_relaxed) >> 32;
             g.live.store(before << 32 | before, std::memory_order_release);
-            // Stamp 0, not the running epoch: the first change in this session must note the line.
+            // Stamp 0, not the running epoch: the first change in this session must record the
+            // line.
             g.lists.recover(failed, 0);
             med.flush(&g, sizeof(g));
         }

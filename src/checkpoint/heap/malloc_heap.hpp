@@ -1,8 +1,8 @@
-// checkpoint/heap/malloc_heap.hpp: memory from malloc with the grace period of epochs; the policy
-// of the yardstick `transient-malloc`.
+// checkpoint/heap/malloc_heap.hpp: memory from malloc with the grace period of epochs; for the
+// baseline `transient-malloc`.
 //
-// Offsets are addresses. What an epoch frees goes back to malloc in a later epoch: a lane keeps it
-// in one list, linked through the block's header.
+// Offsets are addresses. Memory freed in an epoch is returned to malloc in a later epoch: a lane
+// keeps it in one list, linked through the block's header.
 #pragma once
 
 #include "checkpoint/heap/layout.hpp"
@@ -21,7 +21,7 @@ class malloc_heap {
 
     [[nodiscard]] result<void> recover() { return {}; }
 
-    /// Of any size.
+    /// For payloads of any size.
     [[nodiscard]] result<u64> allocate(operation& op, u64 payload);
     void deallocate(operation& op, u64 offset, u64 payload);
     void prefetch_header(u64 offset) const noexcept {
@@ -34,7 +34,7 @@ class malloc_heap {
     void commit_large(operation&, u64, u64) noexcept {}
     void cancel_large(u64 offset, u64 payload);
 
-    /// malloc keeps no books: zeros.
+    /// Not tracked: zeros.
     [[nodiscard]] std::array<u64, accounted_classes> usage() const { return {}; }
     void count_objects(operation&, std::int64_t) noexcept {}
     [[nodiscard]] u64 objects() const noexcept { return 0; }
@@ -43,7 +43,7 @@ class malloc_heap {
 
     [[nodiscard]] checkpoint_state& checkpoint() noexcept { return checkpoint_; }
     [[nodiscard]] std::byte* base() const noexcept { return nullptr; }
-    /// No block lies beyond it.
+    /// Upper bound of all blocks.
     [[nodiscard]] u64 end() const noexcept { return ~u64{0}; }
 
    private:

@@ -1,32 +1,32 @@
-// checkpoint/heap/slab_sweep.hpp: slabs that have run empty go back to the pages.
+// checkpoint/heap/slab_sweep.hpp: frees empty slabs.
 //
-// Purpose. A slab belongs to its size class for as long as a block of it is handed out. Once all of
-// its blocks are free again its pages may serve another class, or an extent. Nobody counts a slab's
-// free blocks while there is room: only when the region is full one sweep over the free lists finds
-// such slabs, takes their blocks off the lists and gives their pages back.
+// Purpose. A slab belongs to its size class as long as a block of it is allocated. When all of
+// its blocks are free its pages may serve another class, or an extent. A slab's free blocks are not
+// counted while there is room. Only when the region is full, one sweep over the free lists finds
+// empty slabs, takes their blocks off the lists and frees their pages.
 //
 // Invariants.
-//  W1  Only blocks that may be handed out count as free: those of the lists `free`, of a `pending`
-//      that was last touched in an earlier epoch (list_heap.hpp, A2), and behind a bump pointer. So
-//      no operation, and no rollback to the start of an epoch that may still fail, meets anything
-//      but a free block there.
-//  W2  A slab goes whole, its descriptor and its blocks' places in lists in one epoch E. All of it
-//      lies in logged groups and compact cells: a crash in E brings the slab back, and with it the
-//      lists, which run through headers inside of the slab. So
-//  W3  the pages are not used again before E has ended (page_heap.hpp, H2).
+//  W1  Only allocatable blocks count as free: those of the lists `free`, of a `pending`
+//      list that was last changed in an earlier epoch (list_heap.hpp, A2), and after a bump
+//      pointer. So no operation, and no rollback to the start of an epoch that may still fail,
+//      finds a block in use there.
+//  W2  A slab is freed as a whole, its descriptor and its blocks' list entries in one epoch E. All
+//      of this is in logged groups and compact cells: a crash in E restores the slab, and with it
+//      the lists, which are linked through headers inside of the slab. So
+//  W3  the pages are not reused before E has ended (page_heap.hpp, H2).
 //
 // Persist order: none beyond the in-line order of the building blocks; the boundary flushes the
 // rest (L1).
 //
-// Concurrency. The world is stopped. Not beside the background pass, which writes into what were
-// slabs when it began: then nothing is given back.
+// Concurrency. The world is stopped. Not during the background pass, which writes into the slabs
+// that existed when it began: then nothing is freed.
 //
-// On bad input. A list that leads out of its slabs, or in a circle, ends the sweep before anything
-// has changed.
+// Bad input. A list with an invalid entry, or a cycle, ends the sweep before any
+// change.
 //
-// Cost. A look at each free block's header. Many of them have to be earned by releases: another
-// sweep comes when there was one for each `blocks_for_a_release` that the last one looked at, but
-// for the first few thousand.
+// Cost. Reads each free block's header. To bound it, another sweep needs one release for each
+// `blocks_for_a_release` blocks that the last one read, beyond the first few
+// thousand.
 #pragma once
 
 #include "checkpoint/heap/list_heap.hpp"
@@ -54,7 +54,7 @@ class slab_sweep {
             }
         }
     }
-    /// Blocks that were met.
+    /// Number of blocks read.
     [[nodiscard]] u64 looked_at() const noexcept { return looked_at_; }
 
    private:
@@ -80,7 +80,7 @@ class slab_sweep {
         met_.resize(blocks);
         return true;
     }
-    /// Returns its blocks; `first_block`: in met_.
+    /// Returns the number of its blocks; `first_block`: their first index in met_.
     u64 add_slab(u64 offset, const page_run& run, u64 first_block) {
         const u64 first = offset / page_size;
         for (u64 page = first; page < first + run.pages; ++page) {
@@ -90,7 +90,7 @@ class slab_sweep {
         return slab_blocks(run.size_class);
     }
 
-    /// visit(lists, class, set) for each; false as soon as that is.
+    /// visit(lists, class, set) for each group; stops and returns false if visit() does.
     template <class Visit>
     bool each_group(Visit&& visit) {
         for (u32 set = 0; set < heap_.set_count(); ++set) {
@@ -104,7 +104,7 @@ class slab_sweep {
     [[nodiscard]] static bool is_empty(const slab& s) noexcept {
         return s.free == slab_blocks(s.size_class);
     }
-    /// What may be handed out (W1).
+    /// True if pending blocks are allocatable (W1).
     [[nodiscard]] bool is_settled(const class_lists& g) const noexcept {
         return g.lists.epoch.load(std::memory_order_relaxed) != inside_.epoch();
     }
@@ -113,7 +113,7 @@ class slab_sweep {
     }
     [[nodiscard]] static u64 bump_offset(u64 word) noexcept { return word & ((u64{1} << 48) - 1); }
 
-    /// The slab that a block of the class lies in; nullptr: in none, so something is damaged.
+    /// The slab that contains the block of the class; nullptr: none, so something is damaged.
     [[nodiscard]] slab* slab_of(u64 block, u32 size_class) noexcept {
         const u64 page = block / page_size;
         if (page >= slab_of_page_.size() || slab_of_page_[page] == no_slab) return nullptr;
@@ -124,7 +124,7 @@ class slab_sweep {
         return is_empty(*slab_of(block, size_class));
     }
 
-    /// False: here is no block of the class, or it was met before.
+    /// False: not a block of the class, or it was visited before.
     [[nodiscard]] bool add(u64 block, u32 size_class) {
         slab* const s = slab_of(block, size_class);
         if (s == nullptr) return false;
@@ -161,7 +161,7 @@ class slab_sweep {
     }
 
     void unlink(class_lists& g, u32 size_class, u32 set) {
-        // Once something of a group has changed its stamp is this epoch's.
+        // After a change of a group its stamp is this epoch's.
         const bool settled = is_settled(g);
         const kept free = thin(g, class_lists::free, size_class);
         kept pending{};
@@ -183,10 +183,10 @@ class slab_sweep {
         u64 blocks = 0;
         u64 last = 0;
     };
-    /// Takes what goes out of a chain.
+    /// Removes the blocks of freed slabs from a chain.
     kept thin(class_lists& g, class_lists::list which, u32 size_class) {
         kept k;
-        bool gap = false;  // between k.last and the block that is looked at
+        bool gap = false;  // removed blocks between k.last and the current one
         const auto close_gap = [&](u64 block) {
             if (!gap) return;
             gap = false;
@@ -214,7 +214,7 @@ class slab_sweep {
     stopped_world inside_;
     std::vector<slab> slabs_;
     std::vector<u32> slab_of_page_;
-    std::vector<bool> met_;  ///< of each slab's blocks
+    std::vector<bool> met_;  ///< one bit a block of each slab: visited
     std::array<bool, block_classes> runs_empty_{};
     u64 looked_at_ = 0;
 };

@@ -1,56 +1,59 @@
-// index/art/art.hpp: P-ART, the adaptive radix tree with ROWEX, durable with every operation.
+// index/art/art.hpp: P-ART: the adaptive radix tree with ROWEX synchronisation, in which every
+// operation is durable.
 //
-// Purpose. The ordered index that needs neither hashing nor sorting: a key's bytes are the way to
-// its record, eight comparisons with nothing for a number, and nodes are as large as what is in
-// them. Readers take no lock and never begin anew; a write is a record and one word.
+// Purpose. The ordered index without hashing and sorting: a key's bytes are the path to its record,
+// and node sizes adapt to the number of children. Readers take no lock and never restart; a write
+// is a record and one word.
 //
 //        N256, root                     level 0: slots by byte 0
 //        |  'h' ----------> N4 "ol"     level 3: prefix of 2 bytes, slots by byte 3
 //        |                  |  'd' ---> record "hold"
 //        |                  |  'y' ---> record "holy"
 //        |                  end ------> record "hol"
-//        '  'z' ----------> record "zebra"      a record hangs as high as it can
+//        '  'z' ----------> record "zebra"      lazy expansion: a record is as high as possible
 //
-// On the medium. node.hpp; records as index/common/keys.hpp has them. The root is an N256 of level
-// 0, which stays where it is; a root of the region leads to it.
+// On the medium. node.hpp; records: index/common/keys.hpp. The root is an N256 of level 0, which is
+// never replaced; a root of the region points to it.
 //
 // Invariants.
-//  I1  The bytes that lead to a node's slots (its path, `level` of them) never change while the
-//      node lives: each key below begins with them. So any record below says what they are.
-//  I2  Of these, `depth` bytes lead to the node and `length` are its prefix: depth + length ==
-//      level. It does not hold between A2 and A3, and between A4 and A5; a crash makes that last.
-//  I3  Each key byte stands once in a node. All nodes but the root have an entry.
-//  I4  Nothing but words and records has to survive: hints and counts are made from words.
+//  I1  The bytes that lead to a node's slots (its path, `level` bytes) never change while the node
+//      exists: each key below begins with them. So any record below contains the path.
+//  I2  `depth` bytes lead to the node, and `length` bytes are its compressed prefix: depth + length
+//      == level. This does not hold between A2 and A3, and between A4 and A5; a crash makes that
+//      state permanent.
+//  I3  Each key byte occurs once in a node. All nodes but the root have an entry.
+//  I4  Only words and records have to be durable: hints and counts are derived from words.
 //  I5  An obsolete node does not change any more, and was unlinked durably.
 //
-// Persist order. Record and new nodes before their word: P1; a word before the return: P2
+// Persist order. Record and new nodes < their word: P1; a word < the return: P2
 // (eager/operation.hpp). Besides:
 //  A1  record and N4 of a prefix split < A2 the parent's slot < A3 the node's shorter prefix
 //  A4  the parent's slot < A5 the child's longer prefix < retiring the N4 that was merged
 //  A7  a larger or smaller copy < A8 the parent's slot < retiring the old node
-//  A9  a repaired prefix < the locks that it was repaired under are given back
+//  A9  a repaired prefix < releasing the locks under which it was repaired
 //
-// Concurrency (ROWEX). A writer locks the node it changes, and below it and its parent if both
-// change: always the lower one first. Behind the lock it looks again: not obsolete, the slot still
-// has what it had. Readers skip: they go by levels, compare what is there of a prefix only if I2
-// holds, and the whole key at the record. A reader sees an old node's contents at most as of its
-// replacement, which is not before the reader's beginning.
-// Path guard: a reader looks at each node's lock behind its load of the slot. Held, or the node is
-// obsolete: its line is noted, and is durable before anybody returns or builds upon it. A value
-// that changes in its record does so under the lock of the node that has the record by then: when a
-// slot that led there has another word, the record's line is noted, whosever lock is free.
+// Concurrency (ROWEX: read-optimised write exclusion). A writer locks the node it changes, and its
+// parent if both change. Lock order: the lower node first. After locking it checks again that the
+// node is not obsolete and the slot is unchanged. Readers use the levels: they compare a prefix
+// only if I2 holds, and compare the whole key at the record. A reader sees an old node's contents
+// at most as of its replacement, which is not before the reader's beginning.
+// Flush-on-read: a reader checks each node's lock after it has loaded the slot. If the lock is held
+// or the node is obsolete, the slot's line is recorded, so it is durable before an operation
+// returns or depends on it. A value in a record changes under the lock of the node that refers to
+// the record at that time: if the slot has changed since, the record's line is recorded, whatever
+// the lock says.
 //
-// Recovery. No pass. A writer that finds I2 broken takes both locks, looks again under them, and
-// makes the prefix what it should be, from a record below: the same repair for splits and merges.
-// A lone child that was not merged is merged by the remove that comes by. Hints: node.hpp.
+// Recovery. No pass. A writer that finds I2 violated takes both locks, checks again, and restores
+// the prefix from a record below: one repair for both splits and merges. A single child that was
+// not merged is merged by the next remove on its path. Hints: node.hpp.
 //
-// Full region. An error of the first allocation, before anything is visible. Shrinking and merging
-// nodes are left out then.
+// Full region. The first allocation fails, before anything is visible. Nodes are not shrunk or
+// merged then.
 //
-// Bad input. Keys and values over their limits: errc::too_large. Another index's root:
-// errc::incompatible. audit() finds damage; it follows no offset that is not a block's. Operations
-// end on it: levels ascend on each way down, so no way leads round in a circle, and no thread locks
-// a node twice; who is sent back again and again loses its patience (sync/patience.hpp).
+// Bad input. Keys and values over their limits: errc::too_large. The root of another index:
+// errc::incompatible. audit() finds damage and follows no offset that is not an allocated block.
+// Operations throw damage and terminate: levels ascend on each descent, so no path is a cycle and
+// no thread locks a node twice; the number of restarts is bounded (`sync/patience.hpp`).
 //
 // Literature. Leis, Kemper, Neumann, "The adaptive radix tree", ICDE 2013; Leis et al., "The ART of
 // practical synchronization", DaMoN 2016 (ROWEX); Lee et al., "RECIPE", SOSP 2019 (condition 3); Ma
@@ -93,7 +96,7 @@ class art final : public traced {
                                                            std::string_view root);
 
     using piece_entry = std::pair<key, value>;
-    /// For insert_many() (index/common/batch.hpp).
+    /// One piece of insert_many() (index/common/batch.hpp).
     [[nodiscard]] result<u64> insert_piece(operation& op, std::span<const piece_entry> piece);
     [[nodiscard]] result<bool> insert(operation& op, key k, value v) {
         return write(op, k, v, wanted::absent, ignore);
@@ -110,16 +113,17 @@ class art final : public traced {
     bool remove(operation& op, key k, Old&& old = {});
     template <class Found>
     bool get(operation& op, key k, Found&& found) const;
-    /// Many keys in step (index/common/get_piece.hpp).
+    /// Looks up many keys in lockstep (index/common/get_piece.hpp).
     template <class Found>
     void get_piece(operation& op, std::span<const key> keys, Found&& found) const;
 
-    /// visit(key, value), at most `most` times, from the first key that is not below `lower`.
+    /// visit(key, value) of at most `most` entries in ascending order, starting at the first key >=
+    /// `lower`. Returns the number visited.
     template <class Visit>
     u64 scan(eager_space& space, key lower, u64 most, Visit&& visit) const {
         return scan_from<true>(space, &lower, most, visit);
     }
-    /// The same downwards, from the last key that is not above `upper`.
+    /// scan() in descending order, starting at the last key <= `upper`.
     template <class Visit>
     u64 scan_back(eager_space& space, key upper, u64 most, Visit&& visit) const {
         return scan_from<false>(space, &upper, most, visit);
@@ -141,26 +145,26 @@ class art final : public traced {
 
     enum class wanted : u8 { absent, any, present };
 
-    /// How a writer's way down ended.
+    /// The outcome of a writer's descent.
     enum class end_of_way : u8 {
-        absent,    ///< the node has nothing for the key's next byte (or for its end)
-        equal,     ///< the key's record
-        occupied,  ///< another key's record is where it would be
-        apart,     ///< the key leaves the node's path within its prefix
+        absent,    ///< the node has no entry for the key's next byte (or its end)
+        equal,     ///< the key's record was found
+        occupied,  ///< another key's record is in the key's slot
+        apart,     ///< the key differs from the node's prefix
         torn,      ///< I2 does not hold for the node
-        lone,      ///< (removes) a node whose only entry is a node
+        lone,      ///< (removes) the node's only entry is a node
     };
     struct place {
         node* at = nullptr;
         what kind = what::n256;
-        u64 self = 0;               ///< the word that leads to `at`
-        published* link = nullptr;  ///< where that lies, in `parent`
+        u64 self = 0;               ///< the word that points to `at`
+        published* link = nullptr;  ///< the address of that word, in `parent`
         node* parent = nullptr;     ///< nullptr: `at` is the root
         what parent_kind = what::n256;
-        u32 depth = 0;         ///< bytes that lead to `at`
+        u32 depth = 0;         ///< number of bytes that lead to `at`
         prefix seen;           ///< of `at`
-        bool skipped = false;  ///< bytes of the key were passed without being compared
-        found_word slot;       ///< in `at`
+        bool skipped = false;  ///< some bytes of prefixes were not compared with the key
+        found_word slot;       ///< the key's slot in `at`
         end_of_way how = end_of_way::absent;
     };
     static constexpr u32 no_stop = ~u32{0};
@@ -189,7 +193,7 @@ class art final : public traced {
                                                              bool hints) noexcept {
         return art_detail::visit_node(n, kind, [&](auto& x) { return x.find(byte, hints); });
     }
-    /// The slot for a key whose path is the node's, level known.
+    /// The slot for a key that shares the node's path; `level`: the node's level.
     [[nodiscard]] static found_word find_for(node* n, what kind, key k, u32 level,
                                              bool hints) noexcept {
         if constexpr (path::can_end) {
@@ -200,12 +204,12 @@ class art final : public traced {
         }
         return find(n, kind, path::at(k, level), hints);
     }
-    /// Entries, a key that ends here included.
+    /// The number of entries, including a key that ends here.
     [[nodiscard]] static u32 entries_of(node* n, what kind) noexcept {
         return art_detail::visit_node(
             n, kind, [](auto& x) { return x.count() + (x.end.load() != 0 ? 1 : 0); });
     }
-    /// Whether the next smaller node, or the only child, would do.
+    /// Whether the node could be shrunk, or replaced by its only child.
     [[nodiscard]] static bool is_sparse(node* n, what kind) noexcept {
         return art_detail::visit_node(n, kind, [](auto& x) {
             return x.kind == what::n4 ? x.count() + (x.end.load() != 0 ? 1 : 0) <= 1
@@ -215,7 +219,7 @@ class art final : public traced {
     static void note_removed(node* n, what kind) noexcept {
         art_detail::visit_node(n, kind, [](auto& x) { x.note_removed(); });
     }
-    /// Each word that is not 0.
+    /// Visits each word that is not 0.
     template <class Visit>
     static void each_word(node* n, what kind, Visit&& visit) {
         art_detail::visit_node(n, kind, [&](auto& x) {
@@ -228,21 +232,21 @@ class art final : public traced {
         });
     }
 
-    // --- finding (find.hpp) ---
-    /// How far a reader has come.
+    // --- searching (find.hpp) ---
+    /// The state of a reader's descent.
     struct reached {
         node* n;
         what kind;
-        u32 depth;        ///< bytes that lead to n
-        bool is_apart;    ///< (at the end) the key leaves the path of n
-        found_word slot;  ///< (at the end, else) where n has no node for the key
+        u32 depth;        ///< number of bytes that lead to n
+        bool is_apart;    ///< (at the end) the key differs from the path of n
+        found_word slot;  ///< (at the end, otherwise) the slot, which contains no node for the key
     };
     [[nodiscard]] reached start() const noexcept { return {root_, what::n256, 0, false, {}}; }
     [[nodiscard]] bool go_down(operation& op, key k, reached& r) const;
     template <class Found>
     bool end_at(operation& op, key k, const reached& r, Found&& found) const;
     static void begin_loading(const node* n, what kind, u8 byte) noexcept;
-    static void saw_slot(operation& op, node* n, what kind, const published* slot) noexcept;
+    static void note_slot(operation& op, node* n, what kind, const published* slot) noexcept;
     void walk(operation& op, key k, u32 stop, bool removes, place& p) const;
     [[nodiscard]] const record* any_record(const node* n, what kind) const noexcept;
     [[nodiscard]] u32 apart_at(const place& p, key k) const noexcept;
@@ -308,13 +312,13 @@ class art final : public traced {
     template <bool Up>
     bool collect_next(operation& op, scan_state& s) const;
     template <class Run>
-    void saw_run(operation& op, const scan_state& s, u32 begin, const Run& r) const noexcept;
+    void note_run(operation& op, const scan_state& s, u32 begin, const Run& r) const noexcept;
     template <bool Up, class Visit>
     u64 visit_collected(operation& op, scan_state& s, const key& bound, Visit&& visit) const;
 
     // --- audits (audit.hpp) ---
     struct audit_item;
-    [[nodiscard]] static result<u64> found(eager_space& space);
+    [[nodiscard]] static result<u64> create_root(eager_space& space);
     [[nodiscard]] error damaged(const char* attempt, u64 offset, std::string why) const;
     bool claim(heap_audit& a, u64 offset, u64 bytes, const char* what_it_is, u64 from) const;
     [[nodiscard]] std::optional<std::string> audited_key(const heap_audit& a, u64 word) const;
@@ -325,7 +329,7 @@ class art final : public traced {
     std::byte* const base_;
     u64 root_offset_ = 0;
     node* root_ = nullptr;
-    mutable std::atomic<bool> damage_is_known_{false};  ///< sync/patience.hpp
+    mutable std::atomic<bool> damage_is_known_{false};  ///< see `sync/patience.hpp`
 };
 
 }  // namespace hf

@@ -1,4 +1,4 @@
-// art/audit.hpp: a part of art.hpp: opening, tracing for the sweep, auditing.
+// art/audit.hpp: part of art.hpp: creating a tree, tracing for the sweep, auditing.
 #pragma once
 
 #include "index/art/art.hpp"
@@ -17,14 +17,14 @@ error art<D, Keys>::damaged(const char* attempt, u64 offset, std::string why) co
             "run `holdfast check` and restore the file from a copy"};
 }
 
-/// An empty tree: its root, durable.
+/// Creates an empty tree, durably: its root.
 template <class D, class Keys>
-result<u64> art<D, Keys>::found(eager_space& space) {
+result<u64> art<D, Keys>::create_root(eager_space& space) {
     operation op(space);
     auto made = make_node<art_detail::node256>(op, prefix{});
     if (!made) return tl::unexpected(made.error());
     op.written(made->at, sizeof(art_detail::node256));
-    op.commit();
+    op.persist_publication();
     return made->offset;
 }
 
@@ -33,7 +33,8 @@ result<std::unique_ptr<art<D, Keys>>> art<D, Keys>::open(eager_space& space,
                                                          std::string_view root) {
     constexpr u64 type = art_detail::root_type + (Keys::inline_values ? 1 : 0);
     std::unique_ptr<art> made(new art(space));
-    const auto there = find_or_found(space, root, {"open the ART", type, format.version}, found);
+    const auto there =
+        find_or_create_root(space, root, {"open the ART", type, format.version}, create_root);
     if (!there) return tl::unexpected(there.error());
     const u64 offset = *there;
     const swept::run* r = space.heap().run_of(offset);
@@ -67,7 +68,7 @@ void art<D, Keys>::trace(u64 offset, u32 kind, tracer& t) const {
 template <class D, class Keys>
 struct art<D, Keys>::audit_item {
     u64 word;
-    u64 from;  ///< offset of the slot that leads there
+    u64 from;  ///< offset of the slot that contains it
     u32 depth;
     std::string known;  ///< the bytes that lead to it
 };
@@ -95,7 +96,7 @@ namespace art_detail {
 
 }  // namespace art_detail
 
-/// A record's key, if there is one that can be read.
+/// A record's key; nullopt: it cannot be read.
 template <class D, class Keys>
 std::optional<std::string> art<D, Keys>::audited_key(const heap_audit& a, u64 word) const {
     const u64 offset = art_detail::slot_word::offset_of(word);
@@ -106,7 +107,7 @@ std::optional<std::string> art<D, Keys>::audited_key(const heap_audit& a, u64 wo
     return art_detail::bytes_of(Keys::key_of(r));
 }
 
-/// The key of some record below a node, without trusting anything.
+/// The key of any record below a node; trusts nothing on the path.
 template <class D, class Keys>
 std::optional<std::string> art<D, Keys>::audited_key_below(const heap_audit& a, u64 word) const {
     using namespace art_detail;
@@ -149,7 +150,7 @@ void art<D, Keys>::audit_node(heap_audit& a, const audit_item& i,
         full = below->substr(0, p.level);
         if (full.compare(0, i.depth, i.known) != 0) return bad("a node lies under wrong bytes");
     }
-    // Where I2 does not hold a crash came between two words: the next writer repairs it.
+    // If I2 does not hold, a crash came between two words; the next writer repairs it.
     if (p.fits(i.depth)) {
         u64 bytes = 0;
         for (u32 b = 0; b < p.stored(); ++b)
@@ -159,7 +160,7 @@ void art<D, Keys>::audit_node(heap_audit& a, const audit_item& i,
     ++a.report().tree.interiors;
     std::array<bool, 256> seen{};
     const published* end = end_of(n, kind);
-    // Scans would take what lies there for a record.
+    // Scans would read the word as a record.
     if (!path::can_end && end->load() != 0) bad("a key ends where none can");
     each_word(n, kind, [&](u64 word, published* slot) {
         const u64 from = offset_from(base_, slot);
@@ -198,7 +199,7 @@ void art<D, Keys>::audit(heap_audit& a) const {
             if (!fits) a.report().add(i.from, "a record lies under bytes that are not its key's");
             ++a.report().tree.records;
         } else if (!is_node_kind(kind)) {
-            a.report().add(i.from, "a slot leads to something unknown");
+            a.report().add(i.from, "a slot points to something unknown");
             a.report().mark_incomplete();
         } else if (claim(a, offset, size_of(kind), "a node of an ART", i.from)) {
             audit_node(a, i, left);

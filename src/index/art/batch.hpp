@@ -1,10 +1,10 @@
-// art/batch.hpp: a part of art.hpp: many inserts under two fences (index/common/batch.hpp).
+// art/batch.hpp: part of art.hpp: many inserts under two fences (index/common/batch.hpp).
 //
-// A piece takes what goes into a free slot of a node that is there: most inserts. It waits for no
-// lock once it has one: what somebody else holds is left for later, as is what changes the shape.
-// Its P1 lies before its ways down, so links on these that are unsure become durable with its words
-// (P2). That will do: a word in a node that a crash makes unreachable is an insert that did not
-// happen, and nobody has been told of it.
+// A piece inserts only into free slots of existing nodes, which covers most inserts. Once it holds
+// a lock it waits for no other: an entry whose node another thread has locked is left over, as is
+// one that changes a node's shape. Its P1 precedes its descents, so possibly volatile links on its
+// paths become durable together with its words (P2). This suffices: a word in a node that a crash
+// makes unreachable is an insert that did not happen, and no call has returned it.
 #pragma once
 
 #include "index/art/art.hpp"
@@ -22,7 +22,7 @@ class art<D, Keys>::piece_locks {
     ~piece_locks() {
         for (std::size_t i = 0; i < count_; ++i) held_[i]->lock.unlock();
     }
-    /// False: somebody else has it, or it is obsolete.
+    /// False: another thread holds it, or it is obsolete.
     [[nodiscard]] bool take(node* n, what kind) noexcept(!crashes_throw) {
         const auto end = held_.begin() + static_cast<std::ptrdiff_t>(count_);
         if (std::find(held_.begin(), end, n) != end) return true;
@@ -37,7 +37,7 @@ class art<D, Keys>::piece_locks {
     std::array<node*, batch_entries> held_{};
 };
 
-/// As lock(), which waits.
+/// lock() without waiting.
 template <class D, class Keys>
 bool art<D, Keys>::try_lock(operation& op, node* n, what kind) noexcept(!crashes_throw) {
     const auto taken = n->lock.try_lock(op.generation());
@@ -46,7 +46,7 @@ bool art<D, Keys>::try_lock(operation& op, node* n, what kind) noexcept(!crashes
     return is_usable(op, n, kind);
 }
 
-/// Under its node's lock. The caller's P2 follows.
+/// Inserts the entry under its node's lock. The caller makes it durable (P2).
 template <class D, class Keys>
 auto art<D, Keys>::place_in_piece(operation& op, piece_locks& locks, key k, u64& made) -> placing {
     place p;
@@ -75,17 +75,17 @@ result<u64> art<D, Keys>::insert_piece(operation& op, std::span<const piece_entr
     {
         batch_records<operation> records(op);
         if (auto ok = records.template make<Keys>(piece); !ok) return tl::unexpected(ok.error());
-        op.settle();  // P1 of all
+        op.persist_unpublished();  // P1 for all records
         piece_locks locks(op);
         try {
             inserted = rest.place_each(op, [&](std::size_t i) {
                 return place_in_piece(op, locks, piece[i].first, records[i]);
             });
         } catch (const damage&) {
-            op.commit();  // what is published by now
+            op.persist_publication();  // for the entries published so far
             throw;
         }
-        op.commit();  // P2 of all, before the locks are given back
+        op.persist_publication();  // P2 for all words, before the locks are released
     }
     return rest.insert(*this, op, inserted);
 }

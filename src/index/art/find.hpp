@@ -1,11 +1,11 @@
-// art/find.hpp: a part of art.hpp: ways down, and get.
+// art/find.hpp: part of art.hpp: descents, and get.
 #pragma once
 
 #include "index/art/art.hpp"
 
 namespace hf {
 
-/// Of a node that is about to be read for a key whose next byte this may be.
+/// Prefetches the lines of a node that a search for this byte will read.
 template <class D, class Keys>
 [[gnu::always_inline]] inline void art<D, Keys>::begin_loading(const node* n, what kind,
                                                                u8 byte) noexcept {
@@ -22,12 +22,13 @@ template <class D, class Keys>
     }
 }
 
-/// A slot's word has been loaded, or (nullptr) the node has none for a byte. The words of a node
-/// that is being changed are noted: what is read from them is durable before it is relied upon.
+/// Call after loading a slot's word, or (slot = nullptr) if the node has none for a byte. Records
+/// the loaded words if a writer holds the node, so that they are durable before the operation
+/// depends on them.
 template <class D, class Keys>
-[[gnu::always_inline]] inline void art<D, Keys>::saw_slot(operation& op, node* n, what kind,
-                                                          const published* slot) noexcept {
-    if (!node::is_unsure(n->lock.load())) [[likely]] {
+[[gnu::always_inline]] inline void art<D, Keys>::note_slot(operation& op, node* n, what kind,
+                                                           const published* slot) noexcept {
+    if (!node::may_be_volatile(n->lock.load())) [[likely]] {
         return;
     }
     if (slot != nullptr) {
@@ -37,7 +38,7 @@ template <class D, class Keys>
     }
 }
 
-/// From a node to the next one, which begins to load. False: the way ends here.
+/// Descends from a node to the next one, which is prefetched. False: the path ends here.
 template <class D, class Keys>
 [[gnu::always_inline]] inline bool art<D, Keys>::go_down(operation& op, key k, reached& r) const {
     using namespace art_detail;
@@ -64,36 +65,36 @@ template <class D, class Keys>
     node* child = node_of(slot.word);
     const auto child_kind = slot_word::what_of(slot.word);
     begin_loading(child, child_kind, next < path::length(k) ? path::at(k, next) : u8{0});
-    saw_slot(op, r.n, r.kind, slot.at);
+    note_slot(op, r.n, r.kind, slot.at);
     r.n = child;
     r.kind = child_kind;
     r.depth = next;
     return true;
 }
 
-/// The end of a reader's way: a record, or nothing.
+/// Completes a reader's descent at a record, or without one.
 template <class D, class Keys>
 template <class Found>
 [[gnu::always_inline]] inline bool art<D, Keys>::end_at(operation& op, key k, const reached& r,
                                                         Found&& found) const {
     const found_word slot = r.slot;
     if (r.is_apart) {
-        op.observed();
+        op.persist_dependencies();
         return false;
     }
     if (slot.word == 0 || Keys::key_of(*record_of(slot.word)) != k) {
-        saw_slot(op, r.n, r.kind, slot.word == 0 ? nullptr : slot.at);
-        op.observed();
+        note_slot(op, r.n, r.kind, slot.word == 0 ? nullptr : slot.at);
+        op.persist_dependencies();
         return false;
     }
     const record& is = *record_of(slot.word);
     const auto v = Keys::value_if_sound(is);
-    const bool is_unsure = node::is_unsure(r.n->lock.load());
-    if (is_unsure || (Keys::inline_values && slot.at->load() != slot.word)) [[unlikely]] {
+    const bool may_be_volatile = node::may_be_volatile(r.n->lock.load());
+    if (may_be_volatile || (Keys::inline_values && slot.at->load() != slot.word)) [[unlikely]] {
         op.written_line(slot.at);
         if constexpr (Keys::inline_values) op.written_line(&is);
     }
-    op.observed();
+    op.persist_dependencies();
     found(v);
     return true;
 }
@@ -110,7 +111,7 @@ template <class D, class Keys>
 template <class Found>
 void art<D, Keys>::get_piece(operation& op, std::span<const key> keys, Found&& found) const {
     std::array<reached, gets_at_once> all;    // NOLINT(*-member-init): as many as there are keys
-    std::array<u8, gets_at_once> on_the_way;  // NOLINT(*-member-init): likewise
+    std::array<u8, gets_at_once> on_the_way;  // NOLINT(*-member-init): as many as there are keys
     std::size_t going = keys.size();
     for (std::size_t i = 0; i < going; ++i) {
         all[i] = start();
@@ -135,10 +136,10 @@ void art<D, Keys>::get_piece(operation& op, std::span<const key> keys, Found&& f
     }
 }
 
-/// The way down of a writer. `stop`: the key is known to leave the paths that it leads to at that
-/// byte, in a part of a prefix that no node has stored. All links are seen. `p` is filled and not
-/// returned: a copy of what was just stored waits for all stores before it, which wait for the last
-/// operation's fence; like this the way down runs beside that.
+/// A writer's descent. `stop`: the key is known to differ from its path at that byte, in a part of
+/// a prefix that is too long to be stored in a node. All links are recorded if possibly volatile.
+/// `p` is filled and not returned: copying it would wait for all earlier stores, which wait for the
+/// last operation's fence; this way the descent overlaps with them.
 template <class D, class Keys>
 void art<D, Keys>::walk(operation& op, key k, u32 stop, bool removes, place& p) const {
     using namespace art_detail;
@@ -161,7 +162,7 @@ void art<D, Keys>::walk(operation& op, key k, u32 stop, bool removes, place& p) 
                 return;
             }
             if (!path::can_end && path::length(k) == p.seen.level) {
-                op.fail(p.at, "a node lies behind the end of a key");
+                op.fail(p.at, "a node is below the end of a key");
             }
             p.skipped |= p.seen.length > prefix::stored_bytes;
         }
@@ -172,7 +173,7 @@ void art<D, Keys>::walk(operation& op, key k, u32 stop, bool removes, place& p) 
         p.slot = find_for(p.at, p.kind, k, p.seen.level, hints);
         const u64 word = p.slot.word;
         if (word == 0) {
-            saw_slot(op, p.at, p.kind, nullptr);
+            note_slot(op, p.at, p.kind, nullptr);
             p.how = end_of_way::absent;
             return;
         }
@@ -182,15 +183,16 @@ void art<D, Keys>::walk(operation& op, key k, u32 stop, bool removes, place& p) 
             begin_loading(node_of(word), slot_word::what_of(word),
                           next < path::length(k) ? path::at(k, next) : u8{0});
         }
-        saw_slot(op, p.at, p.kind, p.slot.at);
+        note_slot(op, p.at, p.kind, p.slot.at);
         if (!slot_word::is_node(word)) {
             p.how = key_in(word) == k ? end_of_way::equal : end_of_way::occupied;
             return;
         }
         if (path::can_end ? next > path::length(k) : next == path::length(k)) [[unlikely]] {
-            op.fail(p.at, "a key goes on behind its end");
+            op.fail(p.at, "a key continues past its end");
         }
-        // A larger node's count is a hint: who locks the node makes it, and the next way has it.
+        // A larger node's count is a hint: locking the node rebuilds it, and the next descent finds
+        // it valid.
         if (removes && p.parent != nullptr && (p.kind == what::n4 || hints) &&
             entries_of(p.at, p.kind) == 1) {
             p.how = end_of_way::lone;
@@ -206,7 +208,8 @@ void art<D, Keys>::walk(operation& op, key k, u32 stop, bool removes, place& p) 
     }
 }
 
-/// A record below, which says what the node's path is; nullptr: there is none, which is damage.
+/// Any record below a node, which contains the node's path; nullptr: there is none, which is
+/// damage.
 template <class D, class Keys>
 auto art<D, Keys>::any_record(const node* from, what from_kind) const noexcept -> const record* {
     using namespace art_detail;
@@ -219,7 +222,8 @@ auto art<D, Keys>::any_record(const node* from, what from_kind) const noexcept -
             each_word(n, kind, [&](u64 w, published*) {
                 if (word == 0 || (slot_word::is_node(word) && !slot_word::is_node(w))) word = w;
             });
-            if (word == 0) break;  // an entry came and the last other one went while we looked
+            // concurrent writers added an entry and removed the last other one
+            if (word == 0) break;
             if (!slot_word::is_node(word)) return record_of(word);
             node* child = node_of(word);
             if (prefix_of(child).level <= prefix_of(n).level) return nullptr;  // damage
@@ -230,7 +234,8 @@ auto art<D, Keys>::any_record(const node* from, what from_kind) const noexcept -
     return nullptr;
 }
 
-/// Where the key leaves the path of the node that it was led to; beyond its level if it doesn't.
+/// The byte at which the key differs from the path of the node it has reached; beyond its level if
+/// it does not.
 template <class D, class Keys>
 u32 art<D, Keys>::apart_at(const place& p, key k) const noexcept {
     const record* any = any_record(p.at, p.kind);

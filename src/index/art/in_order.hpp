@@ -1,12 +1,13 @@
-// art/in_order.hpp: the words of a node in the order of their bytes, upwards and downwards.
+// art/in_order.hpp: iterates over a node's words in byte order, in both directions.
 //
 // Entries have positions: 0 is the key that ends at the node, 1 + byte that of a slot. An N256 is
-// in order as it is. Of a smaller node all slots are loaded once, whatever is taken of them, and
-// are sorted without a branch for each: which slots are in use nobody could predict. Those that
-// lead to nodes are told beforehand, so that these can be loaded meanwhile.
+// ordered already. A smaller node's slots are all loaded once and sorted without a branch for each
+// slot, because the pattern of used slots is unpredictable. Words that point to nodes are announced
+// first, so that the caller can prefetch them.
 //
-// A byte may be met in two slots: it was removed from the first behind our look, and inserted into
-// the second before it. It has one position all the same, and the word that was met last.
+// A byte may occur in two of the loaded slots: it was removed from the first after it was loaded,
+// and inserted into the second before it was loaded. It still has one position, with the word
+// loaded last.
 #pragma once
 
 #include "index/art/node.hpp"
@@ -15,9 +16,9 @@
 
 namespace hf::art_detail {
 
-/// put(word, slot, position) for each entry from a position on, until that returns true; whether it
-/// did. meet(word) beforehand for each word of an N16 or N48 that leads to a node, whether or not
-/// it will be put.
+/// Calls put(word, slot, position) for each entry from a position on, until it returns true.
+/// Returns whether it did. Before that, calls meet(word) for each word of an N16 or N48 that points
+/// to a node, even if it will not be put.
 template <bool Up, class Meet, class Put>
 inline bool each_in_order(node256& n, u32 from, Meet&& /*meet*/, Put&& put) {
     for (u32 i = from; Up ? i <= 256 : i <= from; Up ? ++i : --i) {
@@ -29,7 +30,7 @@ inline bool each_in_order(node256& n, u32 from, Meet&& /*meet*/, Put&& put) {
     return false;
 }
 
-/// Four slots by their bytes: five comparisons.
+/// Four slots in byte order, sorted with five comparisons.
 template <bool Up>
 class four_in_order {
    public:
@@ -47,7 +48,7 @@ class four_in_order {
             if (order_[i - 1] >> 2 == order_[i] >> 2) order_[i - 1] = nothing;
         }
     }
-    /// f(word, slot, byte)
+    /// Calls f(word, slot, byte position) until it returns true.
     template <class F>
     bool each(u32 from, F&& f) const {
         for (u32 i = 0; i < 4; ++i) {
@@ -74,8 +75,8 @@ class four_in_order {
     std::array<u32, 4> order_;  // NOLINT(*-member-init): all of it
 };
 
-/// The same of more: each byte's slot is stored where the byte says, and what was stored there is
-/// found sixteen at a time.
+/// The slots of a larger node in byte order: a table maps each byte to its slot, and is searched
+/// sixteen bytes at a time.
 template <bool Up, std::size_t Width>
 class many_in_order {
    public:
@@ -113,9 +114,9 @@ class many_in_order {
     }
 
    private:
-    static constexpr u32 no_byte = 256;  ///< where the slots are noted that are not in use
+    static constexpr u32 no_byte = 256;  ///< table entry for all unused slots
 
-    /// Which of 64 bytes have a slot.
+    /// A mask of those of 64 bytes that have a slot.
     [[nodiscard]] u64 bytes_of(u32 i) const noexcept {
         u64 free = 0;
         for (u32 j = 0; j < 4; ++j) {

@@ -1,6 +1,6 @@
-// art/node.hpp: what lies on the medium: nodes of four sizes, and the words in them.
+// art/node.hpp: the format on the medium: nodes of four sizes, and the words in them.
 //
-//   slot word    | key byte 8 | what 8 | offset 48 |       0: nothing
+//   slot word    | key byte 8 | what 8 | offset 48 |       0: empty
 //   prefix word  | bytes 32 or 56 | length 13 or 4 | level 13 or 4 |
 //
 //   N4     64 bytes   | lock | prefix | end | . | slots 0-3 |
@@ -8,15 +8,15 @@
 //   N48   448 bytes   | lock | prefix | hints 0-46, count || slots 0-46 | end |
 //   N256 2112 bytes   | lock | prefix | end | count | .      || slots 0-255 |
 //
-// A slot's word names a child together with the byte by which it is reached, so that one store
-// makes both visible, and durable. `end` is the record of the key that ends at this node.
+// A slot's word contains a child and the byte that leads to it, so that one store makes both
+// visible and durable. `end` is the record of the key that ends at this node.
 //
-// Hints. hints[i] says which key byte slots[i] may have, count how many slots are used. They can be
-// derived from the words, so nobody flushes them: they are right in the generation that the lock's
-// version field names, and no more. A reader compares all hints at once and believes the words.
-// What no hint names is not there if the hints are of this generation; else it looks at the words.
-// The first writer of a generation that locks a node makes its hints. In an N48 an entry lies in
-// the line that its byte belongs to, if that has room: so a reader can begin to load it beforehand.
+// Hints. hints[i] is the key byte that slots[i] probably has; count is the number of used slots.
+// They can be derived from the words and are never flushed: they are valid only in the generation
+// in the lock's version field. A reader compares all hints at once, then verifies the words. If the
+// hints are of this generation, a byte without a hint is not in the node; otherwise the reader
+// searches the words. The first writer of a generation that locks a node rebuilds its hints. In an
+// N48 an entry is stored in its byte's home line if that has room, so a reader can prefetch it.
 #pragma once
 
 #include "eager/node_lock.hpp"
@@ -30,13 +30,13 @@
 
 namespace hf::art_detail {
 
-/// Need not survive. The word's store behind it is a release.
+/// Stores a volatile hint, relaxed: the store of the word that follows is a release.
 template <class T>
 HF_TRACED_APART inline void store_hint(std::atomic<T>& to, T v) noexcept {
     to.store(v, std::memory_order_relaxed);
 }
 
-/// What a slot's word refers to; for nodes also their kind for the sweep.
+/// The kind of object that a slot's word refers to; for nodes also their kind for the sweep.
 enum class what : u8 { nothing = 0, record = 1, n4 = 2, n16 = 3, n48 = 4, n256 = 5 };
 
 namespace slot_word {
@@ -50,15 +50,15 @@ inline constexpr u64 offset_field = (u64{1} << 48) - 1;
     return static_cast<what>(word >> 48 & 0xff);
 }
 [[nodiscard]] constexpr u64 offset_of(u64 word) noexcept { return word & offset_field; }
-/// The same child, reached by another byte.
+/// The word for the same child with another byte.
 [[nodiscard]] constexpr u64 by(u64 word, u8 byte) noexcept {
     return word << 8 >> 8 | u64{byte} << 56;
 }
 [[nodiscard]] constexpr bool is_node(u64 word) noexcept { return what_of(word) > what::record; }
 }  // namespace slot_word
 
-/// Level: how many bytes of a key lead to the node's slots. It never changes. Length: how many of
-/// them are the node's prefix, so level - length bytes lead to the node.
+/// Level: the number of key bytes that lead to the node's slots; constant. Length: how many of them
+/// are the node's prefix, so level - length bytes lead to the node.
 template <class Path>
 struct prefix {
     static constexpr u32 stored_bytes = Path::stored_bytes;
@@ -66,7 +66,7 @@ struct prefix {
 
     u32 level = 0;
     u32 length = 0;
-    u64 bytes = 0;  ///< the first ones, stored() of them, as one number
+    u64 bytes = 0;  ///< the first stored() bytes of the prefix, as one number
 
     [[nodiscard]] u32 stored() const noexcept { return std::min(length, stored_bytes); }
     [[nodiscard]] u64 pack() const noexcept {
@@ -76,14 +76,15 @@ struct prefix {
         return {static_cast<u32>(word & mask), static_cast<u32>(word >> Path::level_bits & mask),
                 word >> (2 * Path::level_bits)};
     }
-    /// That of a node of this level that `depth` bytes lead to.
+    /// The prefix of a node of this level to which `depth` bytes lead.
     template <class Key>
     [[nodiscard]] static prefix of(const Key& key, u32 depth, u32 level) noexcept {
         prefix p{level, level - depth, 0};
         p.bytes = Path::chunk(key, depth, p.stored());
         return p;
     }
-    /// I2: false in the middle of a split or a merge of prefixes, and for ever after a crash there.
+    /// I2: false in the middle of a split or a merge of prefixes, and permanently after a crash
+    /// there.
     [[nodiscard]] bool fits(u32 depth) const noexcept { return depth + length == level; }
 };
 
@@ -93,12 +94,12 @@ struct found_word {
 };
 
 struct node {
-    static constexpr u64 obsolete = 2;  ///< a flag of the lock; set when the unlink is durable
+    static constexpr u64 obsolete = 2;  ///< flag of the lock; set after the unlinking is durable
 
     node_lock lock;
     published prefix_word;
 
-    /// The lock's word of a new node, whose hints are right.
+    /// The lock word of a new node, whose hints are valid.
     [[nodiscard]] static constexpr u64 fresh_lock(bool held, u32 generation) noexcept {
         return node_lock::fresh(0, held, generation) | version_for(generation);
     }
@@ -108,14 +109,14 @@ struct node {
     [[nodiscard]] static constexpr bool has_hints(u64 lock_word, u32 generation) noexcept {
         return node_lock::version_of(lock_word) == version_for(generation);
     }
-    /// Whether what was read before may not be durable: somebody is changing the node, or was when
-    /// he was killed, or has replaced it.
-    [[nodiscard]] static constexpr bool is_unsure(u64 lock_word) noexcept {
+    /// Whether words loaded before this lock word may be volatile: a writer holds the node, was
+    /// killed while it held it, or has replaced the node.
+    [[nodiscard]] static constexpr bool may_be_volatile(u64 lock_word) noexcept {
         return (lock_word & (node_lock::locked | obsolete)) != 0;
     }
 };
 
-/// One of the slots that has this byte.
+/// Returns a slot with this byte.
 template <class Slots>
 [[nodiscard, gnu::always_inline]] inline found_word find_in_words(Slots& slots, u8 byte) noexcept {
     for (published& s : slots) {
@@ -151,7 +152,7 @@ template <class Slots, class Hints>
 struct node4 : node {
     static constexpr what kind = what::n4;
     static constexpr u32 least =
-        0;  ///< with so many slots used or fewer the next smaller node will do
+        0;  ///< with at most this many slots in use the next smaller node suffices
     published end;
     u64 spare;
     std::array<published, 4> slots;
@@ -187,7 +188,7 @@ struct node16 : node {
     }
     [[nodiscard]] published* free_slot(u8 /*byte*/) noexcept {
         if (count() == slots.size()) return nullptr;
-        const std::size_t first = count();  // where it is, if nothing was ever removed
+        const std::size_t first = count();  // the first free one, unless entries were removed
         for (std::size_t i = 0; i < slots.size(); ++i) {
             published& s = slots[(first + i) % slots.size()];
             if (s.load() == 0) return &s;
@@ -211,11 +212,11 @@ struct node48 : node {
     static constexpr what kind = what::n48;
     static constexpr u32 least = 12;
     static constexpr std::size_t width = 47;
-    std::array<search::hint, 48> hints;  ///< the last one is the count
+    std::array<search::hint, 48> hints;  ///< the last element is the count
     std::array<published, width> slots;
     published end;
 
-    /// The first slot of the line that a byte belongs to.
+    /// The first slot of a byte's home line.
     [[nodiscard]] static constexpr std::size_t home_of(u8 byte) noexcept {
         return std::size_t{byte} * 6 / 256 * 8;
     }
@@ -273,12 +274,12 @@ struct node256 : node {
     void make_hints() noexcept { store_hint(used, u64{count_words(slots)}); }
 };
 
-// Fields lie one behind the other as they are declared: all are of 8 bytes, but for the hints.
+// The layout has no padding: all fields have 8 bytes, except for the hints.
 static_assert(sizeof(node) == 16 && sizeof(node4) == 64 && sizeof(node16) == 176);
 static_assert(sizeof(node48) == 448 && sizeof(node256) == 2112);
 static_assert(sizeof(node) + sizeof(node48::hints) == line_size);
 
-/// f(n) with n as the node that it is.
+/// Calls f(n) with n cast to its concrete type.
 template <class F>
 [[gnu::always_inline]] inline decltype(auto) visit_node(node* n, what w, F&& f) {
     switch (w) {

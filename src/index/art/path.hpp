@@ -1,10 +1,10 @@
-// art/path.hpp: keys as the way down a tree sees them: byte by byte, and some bytes at a time.
+// art/path.hpp: keys as the tree's descents see them: single bytes, and several bytes at a time.
 //
-// path_of<Keys> has what the tree needs beyond index/common/keys.hpp. chunk() gives some bytes as
-// one number, the first of them highest: prefixes are compared by one comparison, and in the order
-// of the keys. first_difference() says where two keys part; for a key that begins with the other
-// that is the end of the shorter one. Numbers have a path of their own: no key ends where another
-// goes on, and a node's word has room for all bytes of a prefix.
+// path_of<Keys> extends index/common/keys.hpp. chunk() returns some bytes as one big-endian number,
+// so prefixes are compared by one comparison, in key order. first_difference() returns the index of
+// the first different byte of two keys; if one is a prefix of the other, the length of the shorter.
+// Integers have a path of their own: no key is a prefix of another, and a node's word has room for
+// all bytes of a prefix.
 #pragma once
 
 #include "index/common/keys.hpp"
@@ -21,15 +21,15 @@ struct path_of;
 
 template <>
 struct path_of<integer_keys> {
-    /// Whether a key can end where another goes on.
+    /// Whether a key can be a prefix of another.
     static constexpr bool can_end = false;
-    /// Bytes of a prefix that a node's word has room for, beside level and length.
+    /// Bytes of a prefix that are stored in a node's word, beside level and length.
     static constexpr u32 stored_bytes = 7;
     static constexpr unsigned level_bits = 4;
 
     [[nodiscard]] static constexpr u32 length(u64 /*k*/) noexcept { return 8; }
     [[nodiscard]] static constexpr u8 at(u64 k, u32 i) noexcept {
-        return static_cast<u8>(k >> ((56 - 8 * i) & 63));  // a damaged level may lie behind it
+        return static_cast<u8>(k >> ((56 - 8 * i) & 63));  // a damaged level may be out of range
     }
     /// Bytes [from, from + n), all within the key; n <= stored_bytes.
     [[nodiscard]] static constexpr u64 chunk(u64 k, u32 from, u32 n) noexcept {
@@ -38,7 +38,7 @@ struct path_of<integer_keys> {
     [[nodiscard]] static constexpr u32 first_difference(u64 a, u64 b) noexcept {
         return static_cast<u32>(std::countl_zero(a ^ b)) / 8;
     }
-    /// Below 0, 0, above 0.
+    /// Three-way comparison: negative, 0 or positive.
     [[nodiscard]] static constexpr int compare(u64 a, u64 b) noexcept {
         return a < b ? -1 : a > b ? 1 : 0;
     }

@@ -1,13 +1,13 @@
-// art/scan.hpp: a part of art.hpp: entries in order, upwards and downwards.
+// art/scan.hpp: part of art.hpp: scans in both directions.
 //
 // A node's entries have positions: 0 is the key that ends there, 1 + byte that of a slot. A scan
-// keeps the nodes on its way with the position where each goes on. It collects up to 128 records
-// from as many nodes as have them, and reads none of these before: so all of them are loaded at
-// once, and so are the next nodes. With the records spread over a memory that is what it costs.
+// keeps a stack of the nodes on its path, each with the position where it continues. It collects
+// references to up to 128 records, from as many nodes as necessary, before it reads any of them: so
+// all of them, and the next nodes, are prefetched in parallel. These cache misses dominate a scan.
 //
-// What changes beside a scan it finds or does not. What is there all the time it finds once: the
-// positions below a node that was replaced are those of its replacement (I1), and an old node does
-// not change any more (I5).
+// A scan may or may not see concurrent changes. It visits each entry that exists during the whole
+// scan exactly once: a node's replacement has the same positions (I1), and an old node does not
+// change any more (I5).
 #pragma once
 
 #include "index/art/art.hpp"
@@ -20,7 +20,7 @@ namespace hf {
 
 namespace art_detail {
 
-/// Begins to load all of a node.
+/// Prefetches all lines of a node.
 [[gnu::always_inline]] inline void load_node(const node* n, what kind) noexcept {
     const auto* line = reinterpret_cast<const char*>(n);
     const u64 bytes = std::min<u64>(size_of(kind), sizeof(node48));
@@ -36,18 +36,18 @@ struct art<D, Keys>::scan_state {
     struct level {
         node* n;
         what kind;
-        u32 next;       ///< position; beyond 256: there is nothing left
-        u32 ahead = 0;  ///< an N256: up to where its nodes have begun to be loaded
+        u32 next;       ///< position; above 256: none left
+        u32 ahead = 0;  ///< an N256: its nodes are prefetched up to this position
     };
-    /// Records of one node: those from the end of the run before it to `end`.
+    /// Collected records of one node: those from the end of the previous run to `end`.
     struct run {
         node* n;
         what kind;
         u32 end;
     };
     std::vector<level> way;
-    bool exclusive = false;      ///< the bound itself is left out
-    bool may_be_beyond = false;  ///< the first that is collected may be on the bound's other side
+    bool exclusive = false;      ///< excludes the bound itself
+    bool may_be_beyond = false;  ///< the first collected record may be out of bounds
     u64 wanted = 0;
     u32 count = 0;
     u32 runs_count = 0;
@@ -62,14 +62,15 @@ struct art<D, Keys>::scan_state {
         words[count] = word;
         slots[count++] = &slot;
     }
-    /// What was added since the last run is this node's; whether it was anything.
+    /// Ends a run: the records added since the last one are from this node. Returns whether there
+    /// are any.
     bool end_run(node* n, what kind) noexcept {
         if (count == (runs_count == 0 ? 0 : runs[runs_count - 1].end)) return false;
         runs[runs_count++] = {n, kind, count};
         return true;
     }
     void clear() noexcept { count = runs_count = 0; }
-    /// Begins to load the next few nodes below one that has many.
+    /// Prefetches the next few nodes below an N256.
     template <bool Up>
     void look_ahead(level& l, const std::byte* base) const noexcept {
         constexpr u32 entries_of_a_node = 12;
@@ -92,7 +93,7 @@ struct art<D, Keys>::scan_state {
     }
 };
 
-/// The way to the first entry in bounds.
+/// Descends to the first entry in bounds.
 template <class D, class Keys>
 template <bool Up>
 void art<D, Keys>::seek(operation& op, key bound, scan_state& s) const {
@@ -102,7 +103,8 @@ void art<D, Keys>::seek(operation& op, key bound, scan_state& s) const {
     for (u32 depth = 0;;) {
         const bool hints = node::has_hints(n->lock.load(), op.generation());
         const prefix p = prefix_of(n);
-        int order = 0;  // of the node's keys, against the bound; 0: it shares the node's path
+        // comparison of the node's keys with the bound; 0: the bound shares the node's path
+        int order = 0;
         if (p.fits(depth) && p.length <= prefix::stored_bytes) {
             const u32 here = std::min(p.length, path::length(bound) - depth);
             const u64 mine = p.bytes >> (8 * (p.length - here));
@@ -134,11 +136,11 @@ void art<D, Keys>::seek(operation& op, key bound, scan_state& s) const {
         }
         const u8 byte = path::at(bound, p.level);
         const found_word slot = find(n, kind, byte, hints);
-        saw_slot(op, n, kind, slot.at);
+        note_slot(op, n, kind, slot.at);
         s.way.push_back({n, kind, Up ? byte + 2U : u32{byte}});
         if (slot.word == 0) return;
         if (!slot_word::is_node(slot.word)) {
-            // Nobody waits for its key here.
+            // Not compared with the bound yet: that would wait for the record's cache miss.
             s.may_be_beyond = true;
             collect(s, slot.word, *slot.at);
             s.end_run(n, kind);
@@ -158,8 +160,8 @@ void art<D, Keys>::collect(scan_state& s, u64 word, const published& slot) const
     s.add(word, slot);
 }
 
-/// All records of an N4 that has nothing but records, if there is room: most nodes below a node are
-/// such, and need not be entered.
+/// Collects all records of an N4 that contains only records, if there is room. Most nodes below
+/// another are such, and need not be pushed onto the stack.
 template <class D, class Keys>
 template <bool Up>
 bool art<D, Keys>::collect_four(operation& op, scan_state& s, u64 word) const {
@@ -177,11 +179,11 @@ bool art<D, Keys>::collect_four(operation& op, scan_state& s, u64 word) const {
         return false;
     });
     if (!Up && end != 0) collect(s, end, n.end);
-    if (!s.end_run(&n, what::n4)) saw_slot(op, &n, what::n4, nullptr);
+    if (!s.end_run(&n, what::n4)) note_slot(op, &n, what::n4, nullptr);
     return true;
 }
 
-/// What becomes of a node's entries, one after the other; true: that will do.
+/// Receives a node's entries in order; returns true to stop.
 template <class D, class Keys>
 template <bool Up>
 struct art<D, Keys>::collector {
@@ -192,8 +194,8 @@ struct art<D, Keys>::collector {
     what kind;
     u32 had = s.count;
     u32 full = s.count + static_cast<u32>(s.room());
-    u32 last = 0;   ///< the position of the last one
-    u64 child = 0;  ///< a node that is to be entered
+    u32 last = 0;   ///< position of the last entry
+    u64 child = 0;  ///< a node to descend into
     bool met_node = false;
 
     [[gnu::always_inline]] bool operator()(u64 word, const published& slot, u32 position) {
@@ -207,14 +209,14 @@ struct art<D, Keys>::collector {
         if (!tree.template collect_four<Up>(op, s, word)) child = word;
         return child != 0 || s.count == full;
     }
-    /// Where records were found, visit_collected() looks at the lock.
+    /// For nodes with records, visit_collected() checks the lock.
     void end() {
         s.end_run(n, kind);
-        if (met_node || s.count == had) saw_slot(op, n, kind, nullptr);
+        if (met_node || s.count == had) note_slot(op, n, kind, nullptr);
     }
 };
 
-/// Collects the next records of one node; false: there are none left.
+/// Collects the next records of the topmost node; false: the scan's end.
 template <class D, class Keys>
 template <bool Up>
 bool art<D, Keys>::collect_next(operation& op, scan_state& s) const {
@@ -244,26 +246,27 @@ bool art<D, Keys>::collect_next(operation& op, scan_state& s) const {
     return true;
 }
 
-/// The records of a run have been read: is what was found in the node durable, and what its numbers
-/// are? They change under its lock as long as their slots lead to them.
+/// Call after the records of a run were read: records the lines that may be volatile, of the node
+/// and of records with integer values. A value changes under the node's lock as long as the slot
+/// refers to its record.
 template <class D, class Keys>
 template <class Run>
-void art<D, Keys>::saw_run(operation& op, const scan_state& s, u32 begin,
-                           const Run& r) const noexcept {
-    const bool is_unsure = node::is_unsure(r.n->lock.load());
-    if (is_unsure) [[unlikely]] {
+void art<D, Keys>::note_run(operation& op, const scan_state& s, u32 begin,
+                            const Run& r) const noexcept {
+    const bool may_be_volatile = node::may_be_volatile(r.n->lock.load());
+    if (may_be_volatile) [[unlikely]] {
         op.written(r.n, art_detail::size_of(r.kind));
     }
     if constexpr (Keys::inline_values) {
         for (u32 i = begin; i < r.end; ++i) {
-            if (is_unsure || s.slots[i]->load() != s.words[i]) [[unlikely]] {
+            if (may_be_volatile || s.slots[i]->load() != s.words[i]) [[unlikely]] {
                 op.written_line(record_of(s.words[i]));
             }
         }
     }
 }
 
-/// Reads and visits what has been collected; how many there were in bounds.
+/// Reads and visits the collected records. Returns how many were in bounds.
 template <class D, class Keys>
 template <bool Up, class Visit>
 u64 art<D, Keys>::visit_collected(operation& op, scan_state& s, const key& bound,
@@ -271,8 +274,8 @@ u64 art<D, Keys>::visit_collected(operation& op, scan_state& s, const key& bound
     std::array<value, scan_state::most_collected> values;  // NOLINT(*-member-init): by count
     for (u32 i = 0; i < s.count; ++i) values[i] = Keys::value_if_sound(*record_of(s.words[i]));
     u32 begin = 0;
-    for (u32 i = 0; i < s.runs_count; begin = s.runs[i++].end) saw_run(op, s, begin, s.runs[i]);
-    op.observed();
+    for (u32 i = 0; i < s.runs_count; begin = s.runs[i++].end) note_run(op, s, begin, s.runs[i]);
+    op.persist_dependencies();
     u32 first = 0;
     if (s.may_be_beyond && s.count != 0) {
         const int c = path::compare(key_in(s.words[0]), bound);
@@ -285,7 +288,7 @@ u64 art<D, Keys>::visit_collected(operation& op, scan_state& s, const key& bound
     return visited;
 }
 
-/// A long scan is several operations: memory that is unlinked meanwhile need not wait for its end.
+/// A long scan consists of several operations, so that memory unlinked meanwhile can be freed.
 template <class D, class Keys>
 template <bool Up, class Visit>
 u64 art<D, Keys>::scan_from(eager_space& space, const key* bound, u64 most, Visit&& visit) const {

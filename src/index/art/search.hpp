@@ -1,10 +1,9 @@
-// art/search.hpp: which of a node's hints are a byte.
+// art/search.hpp: finds the hints of a node that equal a byte.
 //
-// Purpose. A hint says which key byte the word in the same place may have. Readers compare all of
-// them at once, and then look at the words that are left: so nothing depends on a hint that is
-// wrong, and what they load need not be one state. SSE2 is there on every processor that this runs
-// on, AVX2 is asked for where it is used. ThreadSanitizer knows no loads of several atomics, so
-// under it each is loaded by itself.
+// Purpose. A hint is the key byte that the word with the same index probably has. Readers compare
+// all hints at once and then verify the matching words: so a wrong hint is harmless, and the loaded
+// hints need not be consistent with each other. SSE2 is always available, AVX2 is checked at run
+// time. ThreadSanitizer only knows single loads of atomics, so under it each is loaded by itself.
 #pragma once
 
 #include "base/bits.hpp"
@@ -21,10 +20,10 @@ namespace hf::art_detail::search {
 using hint = std::atomic<u8>;
 static_assert(sizeof(hint) == 1 && hint::is_always_lock_free);
 
-/// A bit for each hint, the lowest for the first.
+/// One bit for each hint; the lowest is the first one's.
 using mask = u64;
 
-/// One at a time. Each kind of instructions is a type, so that tests can try all of them.
+/// Compares one byte at a time. Each instruction set is a type, so that tests can try all of them.
 struct by_bytes {
     template <std::size_t N>
     [[nodiscard]] static mask equal(const std::array<hint, N>& hints, u8 byte) noexcept {
@@ -37,7 +36,7 @@ struct by_bytes {
     static constexpr bool is_there() noexcept { return true; }
 };
 
-/// Sixteen at once.
+/// Compares sixteen bytes at a time.
 struct by_sse2 {
     template <std::size_t N>
     [[nodiscard]] static mask equal(const std::array<hint, N>& hints, u8 byte) noexcept {
@@ -55,7 +54,7 @@ struct by_sse2 {
     static constexpr bool is_there() noexcept { return true; }
 };
 
-/// Thirty-two at once.
+/// Compares thirty-two bytes at a time.
 struct by_avx2 {
     template <std::size_t N>
     [[nodiscard, gnu::target("avx2")]] static mask equal(const std::array<hint, N>& hints,
@@ -74,7 +73,7 @@ struct by_avx2 {
     static bool is_there() noexcept { return __builtin_cpu_supports("avx2") != 0; }
 };
 
-/// Three comparisons are as quick as asking which processor this is: N48 does without AVX2.
+/// Always SSE2: for an N48, three comparisons take no longer than checking for AVX2.
 template <std::size_t N>
 [[nodiscard, gnu::always_inline]] inline mask equal(const std::array<hint, N>& hints,
                                                     u8 byte) noexcept {

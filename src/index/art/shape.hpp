@@ -1,11 +1,11 @@
-// art/shape.hpp: a part of art.hpp: nodes come, grow, shrink, merge and are repaired.
+// art/shape.hpp: part of art.hpp: creates, grows, shrinks, merges and repairs nodes.
 #pragma once
 
 #include "index/art/art.hpp"
 
 namespace hf {
 
-/// An empty node, which nobody reaches; all of it is noted.
+/// Makes an empty, unreachable node; all of it is recorded.
 template <class D, class Keys>
 template <class N>
 auto art<D, Keys>::make_node(operation& op, const prefix& p) -> result<fresh_node> {
@@ -20,7 +20,7 @@ auto art<D, Keys>::make_node(operation& op, const prefix& p) -> result<fresh_nod
     return fresh_node{*offset, n};
 }
 
-/// A node with two entries, of keys that part at its level or of which one ends there.
+/// Makes a node with two entries: their keys differ at its level, or one of them ends there.
 template <class D, class Keys>
 auto art<D, Keys>::make_pair(operation& op, const prefix& p, key one, u64 one_word, key other,
                              u64 other_word) -> result<fresh_node> {
@@ -42,7 +42,7 @@ auto art<D, Keys>::make_pair(operation& op, const prefix& p, key one, u64 one_wo
     return made;
 }
 
-/// What the node has, and one word more if that isn't 0, in a node of another size.
+/// Copies the node to one of another size, with one additional word if `more` is not 0.
 template <class D, class Keys>
 template <class To>
 auto art<D, Keys>::copy_as(operation& op, node* n, what kind, u64 more) const
@@ -51,7 +51,7 @@ auto art<D, Keys>::copy_as(operation& op, node* n, what kind, u64 more) const
     auto made = make_node<To>(op, prefix_of(n));
     if (!made) return made;
     auto& to = *static_cast<To*>(made->at);
-    bool fits = true;  // unless the node's hints are damaged
+    bool fits = true;  // false only if the node's hints are damaged
     const auto put = [&](u64 word) {
         published* slot = to.free_slot(slot_word::byte_of(word));
         fits &= slot != nullptr;
@@ -74,7 +74,7 @@ auto art<D, Keys>::copy_as(operation& op, node* n, what kind, u64 more) const
     return made;
 }
 
-/// The node is locked and has no room for one more: a larger one with it takes its place.
+/// Replaces a full node, which is locked, by a larger one with the additional word.
 template <class D, class Keys>
 auto art<D, Keys>::grow(operation& op, const place& p, u64 more) -> result<step> {
     using namespace art_detail;
@@ -95,7 +95,8 @@ auto art<D, Keys>::grow(operation& op, const place& p, u64 more) -> result<step>
     return step::done;
 }
 
-/// The node is locked and nearly empty. It stays what it is where that can't be changed now.
+/// Replaces a nearly empty node, which is locked, by a smaller one; keeps it if that is not
+/// possible now.
 template <class D, class Keys>
 void art<D, Keys>::shrink(operation& op, const place& p) {
     using namespace art_detail;
@@ -115,20 +116,21 @@ void art<D, Keys>::shrink(operation& op, const place& p) {
     replace_node(op, p, slot_word::of(0, smaller, made->offset));
 }
 
-/// Node and parent are locked: another child takes the node's place, or none (0). Unlocks both.
+/// Replaces the node by another child, or by none (word = 0). Node and parent are locked; unlocks
+/// both.
 template <class D, class Keys>
 void art<D, Keys>::replace_node(operation& op, const place& p, u64 word) {
     using namespace art_detail;
-    op.settle();
+    op.persist_unpublished();
     HF_PERSIST_POINT("art A7: what takes a node's place is durable before the parent's slot");
     op.publish(*p.link, word == 0 ? 0 : slot_word::by(word, slot_word::byte_of(p.self)));
-    op.commit();
+    op.persist_publication();
     HF_PERSIST_POINT("art A8: the parent's slot is durable before the old node is retired");
     let_go(op, p);
     p.parent->lock.unlock();
 }
 
-/// The node was unlinked durably. Its lock is held, and given back for ever.
+/// Marks an unlinked node as obsolete, unlocks it and retires it. The unlinking must be durable.
 template <class D, class Keys>
 void art<D, Keys>::let_go(operation& op, const place& p) {
     p.at->lock.set_flags(node::obsolete, true);
@@ -136,8 +138,9 @@ void art<D, Keys>::let_go(operation& op, const place& p) {
     op.retire(*this, art_detail::slot_word::offset_of(p.self), static_cast<u32>(p.kind));
 }
 
-/// I2 does not hold for the node: a crash came between a split's or a merge's two words, or the
-/// writer whose they are is at it now. Under both locks that is told apart.
+/// I2 does not hold for the node: either a crash came between the two words of a split or merge, or
+/// the writer is between them now. Takes both locks to distinguish these, and restores the prefix
+/// after a crash.
 template <class D, class Keys>
 void art<D, Keys>::repair(operation& op, const place& p) {
     if (p.parent == nullptr) op.fail(p.at, "the root has a prefix");
@@ -150,21 +153,21 @@ void art<D, Keys>::repair(operation& op, const place& p) {
         is_hopeless =
             is_torn && (below == nullptr || path::length(Keys::key_of(*below)) < now.level);
         if (is_torn && !is_hopeless) {
-            op.settle();
+            op.persist_unpublished();
             op.publish(p.at->prefix_word,
                        prefix::of(Keys::key_of(*below), p.depth, now.level).pack());
-            op.commit();
+            op.persist_publication();
             HF_PERSIST_POINT(
                 "art A9: a repaired prefix is durable before the locks are given back");
         }
         p.parent->lock.unlock();
     }
     p.at->lock.unlock();
-    // It would be met again and again.
+    // A retry would find the same damage.
     if (is_hopeless) op.fail(p.at, "no key of its length lies below a node");
 }
 
-/// An N4 whose only entry is a node gives its place to that, if nothing has changed meanwhile.
+/// Replaces an N4 whose only entry is a node by that node, if nothing has changed meanwhile.
 template <class D, class Keys>
 void art<D, Keys>::merge(operation& op, const place& p) {
     using namespace art_detail;
@@ -180,7 +183,7 @@ void art<D, Keys>::merge(operation& op, const place& p) {
     child->lock.unlock();
 }
 
-/// The child, which is locked and stays so, comes where its parent is.
+/// Replaces the parent by the child, which is locked and stays so.
 template <class D, class Keys>
 void art<D, Keys>::take_place_of(operation& op, const place& p, node* child, what child_kind,
                                  u64 word) {
@@ -200,12 +203,12 @@ void art<D, Keys>::take_place_of(operation& op, const place& p, node* child, wha
         p.at->lock.unlock();
         return;
     }
-    op.settle();
+    op.persist_unpublished();
     op.publish(*p.link, slot_word::by(word, slot_word::byte_of(p.self)));
-    op.commit();
+    op.persist_publication();
     HF_PERSIST_POINT("art A4: the parent's slot is durable before the child's longer prefix");
     op.publish(child->prefix_word, prefix::of(Keys::key_of(*below), p.depth, level).pack());
-    op.commit();
+    op.persist_publication();
     HF_PERSIST_POINT("art A5: the longer prefix is durable before the merged node is retired");
     let_go(op, p);
     p.parent->lock.unlock();

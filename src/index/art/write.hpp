@@ -1,11 +1,11 @@
-// art/write.hpp: a part of art.hpp: insert, upsert, update, remove.
+// art/write.hpp: part of art.hpp: insert, upsert, update, remove.
 #pragma once
 
 #include "index/art/art.hpp"
 
 namespace hf {
 
-/// The operation's record, made when it is first needed and kept from one try to the next.
+/// The operation's record, made when it is first needed and kept across retries.
 template <class D, class Keys>
 struct art<D, Keys>::fresh_record {
     operation& op;
@@ -32,7 +32,7 @@ struct art<D, Keys>::fresh_record {
     void is_published() noexcept { offset = 0; }
 };
 
-/// False: the node is obsolete, and not locked. Throws damage.
+/// Locks a node. False: it is obsolete, and not locked. Throws damage.
 template <class D, class Keys>
 bool art<D, Keys>::lock(operation& op, node* n, what kind) {
     if (n->lock.lock(op.generation())) [[unlikely]] {
@@ -41,8 +41,8 @@ bool art<D, Keys>::lock(operation& op, node* n, what kind) {
     return is_usable(op, n, kind);
 }
 
-/// All that changes under the node's lock, values in records included: as its holder left it who
-/// was killed, it is durable behind this (eager/operation.hpp).
+/// After a stale lock was reclaimed: makes everything durable that changes under the lock,
+/// including values in records (eager/operation.hpp).
 template <class D, class Keys>
 void art<D, Keys>::take_over(operation& op, node* n, what kind) noexcept(!crashes_throw) {
     using namespace art_detail;
@@ -51,10 +51,10 @@ void art<D, Keys>::take_over(operation& op, node* n, what kind) noexcept(!crashe
             op.written_line(op.template at<record>(slot_word::offset_of(word)));
         }
     });
-    op.make_sure(n, size_of(kind));
+    op.make_durable(n, size_of(kind));
 }
 
-/// Of a node that the caller has just locked. False: it is obsolete, and not locked any more.
+/// Checks a node that the caller has just locked. False: it is obsolete, and was unlocked.
 template <class D, class Keys>
 bool art<D, Keys>::is_usable(operation& op, node* n, what kind) noexcept {
     const u64 word = n->lock.load();
@@ -62,7 +62,7 @@ bool art<D, Keys>::is_usable(operation& op, node* n, what kind) noexcept {
         n->lock.unlock();
         return false;
     }
-    op.will_rely_on_line(n);  // hints, the lock's version, in whatever size of node
+    op.will_rely_on_line(n);  // hints and the lock's version; the first line in every node size
     if (!node::has_hints(word, op.generation())) [[unlikely]] {
         art_detail::visit_node(n, kind, [](auto& x) { x.make_hints(); });
         n->lock.set_version(node::version_for(op.generation()));
@@ -70,8 +70,8 @@ bool art<D, Keys>::is_usable(operation& op, node* n, what kind) noexcept {
     return true;
 }
 
-/// Behind the lock of the node below: its parent, if it still leads there. Where it throws the
-/// lower lock has been given back.
+/// Locks the parent of a locked node, if it still points to the node. If it throws, the lower lock
+/// is released.
 template <class D, class Keys>
 bool art<D, Keys>::lock_parent(operation& op, const place& p) {
     if (!or_give_back(p.at->lock, [&] { return lock(op, p.parent, p.parent_kind); })) return false;
@@ -82,7 +82,7 @@ bool art<D, Keys>::lock_parent(operation& op, const place& p) {
     return false;
 }
 
-/// The node, if it still has for the key what the way down has found.
+/// Locks the node, if the slot found by the descent is unchanged.
 template <class D, class Keys>
 bool art<D, Keys>::lock_with_slot(operation& op, const place& p, key k) {
     if (!lock(op, p.at, p.kind)) return false;
@@ -99,7 +99,7 @@ result<bool> art<D, Keys>::write(operation& op, key k, value v, wanted w, Old&& 
     if (auto ok = Keys::check(k, v); !ok) [[unlikely]] {
         return tl::unexpected(ok.error());
     }
-    constexpr u32 most_guided = 16;  // tries that begin anew because of what they have learnt
+    constexpr u32 most_guided = 16;  // retries with a known `stop` that are not counted as restarts
     fresh_record r(op, k, v);
     u32 stop = no_stop;
     u32 guided = 0;
@@ -115,7 +115,7 @@ result<bool> art<D, Keys>::write(operation& op, key k, value v, wanted w, Old&& 
         }
         const bool is_there = p.how == end_of_way::equal;
         if (w == (is_there ? wanted::absent : wanted::present)) {
-            op.observed();
+            op.persist_dependencies();
             return false;
         }
         auto done = is_there                        ? replace(op, p, k, v, r, old)
@@ -127,7 +127,7 @@ result<bool> art<D, Keys>::write(operation& op, key k, value v, wanted w, Old&& 
     }
 }
 
-/// A new record in a free slot of the node.
+/// Adds a new record in a free slot of the node.
 template <class D, class Keys>
 auto art<D, Keys>::add(operation& op, const place& p, key k, fresh_record& r, u32& stop)
     -> result<step> {
@@ -153,15 +153,15 @@ auto art<D, Keys>::add(operation& op, const place& p, key k, fresh_record& r, u3
     if (!ends) {
         art_detail::visit_node(p.at, p.kind, [&](auto& x) { x.note_added(slot, byte); });
     }
-    op.settle();
+    op.persist_unpublished();
     op.publish(*slot, r.word(byte));
     r.is_published();
-    op.commit();
+    op.persist_publication();
     p.at->lock.unlock();
     return step::done;
 }
 
-/// Another record is where the key's would be: both go into a new node.
+/// Another record is in the key's slot: moves both into a new node.
 template <class D, class Keys>
 auto art<D, Keys>::push_down(operation& op, const place& p, key k, fresh_record& r, u32& stop)
     -> result<step> {
@@ -181,15 +181,15 @@ auto art<D, Keys>::push_down(operation& op, const place& p, key k, fresh_record&
         return tl::unexpected(made.error());
     }
     op.shade(*this, slot_word::offset_of(p.slot.word), leaf);
-    op.settle();
+    op.persist_unpublished();
     op.publish(*p.slot.at, slot_word::of(slot_word::byte_of(p.slot.word), what::n4, made->offset));
     r.is_published();
-    op.commit();
+    op.persist_publication();
     p.at->lock.unlock();
     return step::done;
 }
 
-/// The key leaves the node's prefix: a new node takes the shared part of it.
+/// The key differs from the node's prefix: a new node gets the shared part of it.
 template <class D, class Keys>
 auto art<D, Keys>::split_prefix(operation& op, const place& p, key k, fresh_record& r, u32& stop)
     -> result<step> {
@@ -215,7 +215,8 @@ auto art<D, Keys>::split_prefix(operation& op, const place& p, key k, fresh_reco
     const u32 apart = path::first_difference(other, k);
     if (!now.fits(p.depth) || apart >= now.level || apart < p.depth) {
         unlock();
-        if (apart < p.depth) stop = apart;  // it has left the path above, in bytes nobody compared
+        // differs from the path above, in bytes that no node stores
+        if (apart < p.depth) stop = apart;
         return step::again;
     }
     const u64 moved = slot_word::by(p.self, 0);
@@ -225,21 +226,21 @@ auto art<D, Keys>::split_prefix(operation& op, const place& p, key k, fresh_reco
         return tl::unexpected(made.error());
     }
     op.shade(*this, slot_word::offset_of(p.self), static_cast<u32>(p.kind));
-    op.settle();
+    op.persist_unpublished();
     HF_PERSIST_POINT(
         "art A1: record and N4 of a prefix split are durable before the parent's slot");
     op.publish(*p.link, slot_word::of(slot_word::byte_of(p.self), what::n4, made->offset));
     r.is_published();
-    op.commit();
+    op.persist_publication();
     HF_PERSIST_POINT("art A2: the parent's slot is durable before the node's shorter prefix");
     op.publish(p.at->prefix_word, prefix::of(other, apart + 1, now.level).pack());
-    op.commit();
+    op.persist_publication();
     HF_PERSIST_POINT("art A3: the shorter prefix is durable before the locks are given back");
     unlock();
     return step::done;
 }
 
-/// Another value for a key that is there.
+/// Replaces the value of an existing key.
 template <class D, class Keys>
 template <class Old>
 auto art<D, Keys>::replace(operation& op, const place& p, key k, value v, fresh_record& r,
@@ -249,18 +250,18 @@ auto art<D, Keys>::replace(operation& op, const place& p, key k, value v, fresh_
     if constexpr (Keys::inline_values) {
         if (!lock_with_slot(op, p, k)) return step::again;
         old(Keys::value_of(there));
-        op.settle();
+        op.persist_unpublished();
         there.value.store(v, std::memory_order_release);
         op.written_line(&there);
-        op.commit();
+        op.persist_publication();
         p.at->lock.unlock();
     } else {
         if (auto ok = r.make(); !ok) return tl::unexpected(ok.error());
         if (!lock_with_slot(op, p, k)) return step::again;
-        op.settle();
+        op.persist_unpublished();
         op.publish(*p.slot.at, r.word(slot_word::byte_of(p.slot.word)));
         r.is_published();
-        op.commit();
+        op.persist_publication();
         p.at->lock.unlock();
         old(Keys::value_of(there));
         op.retire(*this, slot_word::offset_of(p.slot.word), leaf);
@@ -286,15 +287,15 @@ bool art<D, Keys>::remove(operation& op, key k, Old&& old) {
                 if (take_out(op, p, k, old) == step::done) return true;
                 break;
             default:
-                op.observed();
+                op.persist_dependencies();
                 return false;
         }
     }
 }
 
-/// The key's record leaves. A node that would be empty goes with it (I3): a larger one than an N4,
-/// too, where there was no memory to shrink it. An N4 that would have a single record leaves that
-/// one in its place. All of that is one word.
+/// Removes the key's record. A node that would become empty is removed with it (I3), even a larger
+/// one than an N4 if there was no memory to shrink it. An N4 that would have a single record is
+/// replaced by that record. Each of these is one store.
 template <class D, class Keys>
 template <class Old>
 auto art<D, Keys>::take_out(operation& op, const place& p, key k, Old&& old) -> step {
@@ -321,7 +322,7 @@ auto art<D, Keys>::take_out(operation& op, const place& p, key k, Old&& old) -> 
         }
         const bool is_root = p.parent == root_;
         if (other == 0 && !is_root && entries_of(p.parent, p.parent_kind) == 1) {
-            p.parent->lock.unlock();  // it would be empty: the next way down merges it
+            p.parent->lock.unlock();  // the parent would be empty: the next descent merges it
             p.at->lock.unlock();
             return step::again;
         }
@@ -329,9 +330,9 @@ auto art<D, Keys>::take_out(operation& op, const place& p, key k, Old&& old) -> 
         replace_node(op, p, other);
         return taken();
     }
-    op.settle();
+    op.persist_unpublished();
     op.publish(*p.slot.at, 0);
-    op.commit();
+    op.persist_publication();
     const bool was_end = path::can_end && p.slot.at == end_of(p.at, p.kind);
     if (!was_end) note_removed(p.at, p.kind);
     if (p.parent == nullptr || !is_sparse(p.at, p.kind)) {
@@ -342,14 +343,14 @@ auto art<D, Keys>::take_out(operation& op, const place& p, key k, Old&& old) -> 
     return taken();
 }
 
-/// The node is locked, and nearly empty.
+/// Shrinks or merges a node, which is locked and nearly empty.
 template <class D, class Keys>
 void art<D, Keys>::tidy_up(operation& op, const place& p) {
     try {
         if (p.kind != what::n4) return shrink(op, p);
         p.at->lock.unlock();
         merge(op, p);
-    } catch (const damage&) {  // NOLINT(bugprone-empty-catch): the key is gone, the node may stay
+    } catch (const damage&) {  // NOLINT(bugprone-empty-catch): the node may stay as it is
     }
 }
 

@@ -1,4 +1,4 @@
-// bwtree/audit.hpp: a part of bwtree.hpp: opening, tracing for the sweep, auditing.
+// bwtree/audit.hpp: part of bwtree.hpp: creating a tree, tracing for the sweep, auditing.
 #pragma once
 
 #include "index/bwtree/bwtree.hpp"
@@ -16,9 +16,9 @@ error bwtree<D, Keys>::damaged(const char* attempt, u64 offset, std::string why)
             "run `holdfast check` and restore the file from a copy"};
 }
 
-/// An empty tree: a leaf, and the root's cell, durable.
+/// Creates an empty tree, durably: a leaf and the root's cell. Returns the root cell's offset.
 template <class D, class Keys>
-result<u64> bwtree<D, Keys>::found(eager_space& space) {
+result<u64> bwtree<D, Keys>::create_root(eager_space& space) {
     operation op(space);
     fresh_blocks made(op);
     auto leaf = make_node(made, what::leaf, 0, 0, std::nullopt, std::nullopt, 0, 0);
@@ -26,7 +26,7 @@ result<u64> bwtree<D, Keys>::found(eager_space& space) {
     made.end_node(*leaf);
     auto root = make_cell(made, *leaf);
     if (!root) return root;
-    op.commit();
+    op.persist_publication();
     made.are_published();
     return root;
 }
@@ -37,7 +37,7 @@ result<std::unique_ptr<bwtree<D, Keys>>> bwtree<D, Keys>::open(eager_space& spac
     constexpr u64 type = bwtree_detail::root_type + (Keys::inline_values ? 1 : 0);
     std::unique_ptr<bwtree> made(new bwtree(space));
     const auto there =
-        find_or_found(space, root, {"open the Bw-tree", type, format.version}, found);
+        find_or_create_root(space, root, {"open the Bw-tree", type, format.version}, create_root);
     if (!there) return tl::unexpected(there.error());
     const u64 offset = *there;
     const swept::run* r = space.heap().run_of(offset);
@@ -57,7 +57,7 @@ void bwtree<D, Keys>::trace_roots(tracer& t) const {
     t.visit(root_offset_, bwtree_detail::trace_cell);
 }
 
-/// All that a chain names is its own, what it says has gone included (I2).
+/// Visits every block that a chain refers to, the records of removed keys included (I2).
 template <class D, class Keys>
 void bwtree<D, Keys>::trace(u64 offset, u32 kind, tracer& t) const {
     using namespace bwtree_detail;
@@ -76,7 +76,7 @@ void bwtree<D, Keys>::trace(u64 offset, u32 kind, tracer& t) const {
     t.visit(n->next, trace_cell);
     t.visit(n->first, trace_cell);
     const bool is_leaf = b->kind() == what::leaf;
-    const u32 count = std::min(n->count(), most_entries);  // it may be damaged
+    const u32 count = std::min(n->count(), most_entries);  // clamped: the node may be damaged
     for (u32 i = 0; !(is_leaf && order::exact) && i < count; ++i) {
         t.visit(n->words()[i], is_leaf ? leaf : trace_cell);
     }
@@ -88,9 +88,9 @@ template <class D, class Keys>
 struct bwtree<D, Keys>::audit_state {
     heap_audit& a;
     operation op;
-    bool records_are_whole = true;  ///< of the chain that is looked at
-    u32 dead = 0;                   ///< entries of its deltas
-    std::map<u32, u64> links;       ///< of each level's last node so far, to the right
+    bool records_are_whole = true;  ///< all records of the current chain could be read
+    u32 dead = 0;                   ///< dead entries in the current chain's deltas
+    std::map<u32, u64> links;       ///< per level: the right link of the last node visited
 
     audit_state(heap_audit& all, eager_space& space) : a(all), op(space) {}
     void bad(u64 offset, const char* text) { a.report().add(offset, text); }
@@ -118,8 +118,9 @@ bool bwtree<D, Keys>::audit_record(audit_state& s, const entry& e, u64 from) con
     }
 }
 
-/// What an entry names is a record, and of its head. Also of a key that has gone: under another
-/// head what was removed would be there again.
+/// Checks that an entry refers to a record, and that the entry's head matches the record's key.
+/// Entries that record a removal are checked as well: with a wrong head the removed key would
+/// reappear.
 template <class D, class Keys>
 bool bwtree<D, Keys>::audit_name(audit_state& s, const entry& e, u64 from) const {
     if constexpr (!order::exact) {
@@ -140,7 +141,7 @@ bool bwtree<D, Keys>::audit_name(audit_state& s, const entry& e, u64 from) const
     return true;
 }
 
-/// Claims a node, and finds whether it may be read.
+/// Claims a node. Returns true if its contents may be read.
 template <class D, class Keys>
 bool bwtree<D, Keys>::audit_node(audit_state& s, u64 offset, u64 from) const {
     const u64 room = s.a.locate(offset, 0)->room;
@@ -163,7 +164,7 @@ bool bwtree<D, Keys>::audit_node(audit_state& s, u64 offset, u64 from) const {
     return s.a.claim(*s.a.locate(offset, 0), "a node of a Bw-tree", from);
 }
 
-/// Claims a chain with its records; its node, or nullptr.
+/// Claims the blocks and records of a chain. Returns its node, or nullptr if it is damaged.
 template <class D, class Keys>
 auto bwtree<D, Keys>::audit_chain(audit_state& s, u64 word, u64 from) const -> node* {
     u64 offset = cell::offset_of(word);
@@ -173,7 +174,7 @@ auto bwtree<D, Keys>::audit_chain(audit_state& s, u64 word, u64 from) const -> n
     for (u32 length = 0;; ++length) {
         const auto where = s.a.locate(offset, 0);
         if (!where || where->room < sizeof(node)) {
-            s.bad(from, "a chain of a Bw-tree leads to no block");
+            s.bad(from, "a chain of a Bw-tree points to something that is not a block");
             s.a.report().mark_incomplete();
             return nullptr;
         }
@@ -220,7 +221,7 @@ void bwtree<D, Keys>::audit_leaf(audit_state& s, block* head, node* n) const {
         if (!audit_record(s, {n->heads()[i], n->words()[i]}, here)) s.records_are_whole = false;
     }
     if (!s.records_are_whole) return;
-    // Those that are dead, too: who searches may meet one of them first.
+    // Dead entries, too, must be in order: a search may reach one of them first.
     for (u32 i = 1; i < n->count(); ++i) {
         const bound before = key_of({n->heads()[i - 1], n->words()[i - 1]});
         if (compare(before, key_of({n->heads()[i], n->words()[i]})) >= 0) {
@@ -249,7 +250,8 @@ void bwtree<D, Keys>::audit_leaf(audit_state& s, block* head, node* n) const {
     }
 }
 
-/// All nodes of a level from one bound to the other, as links lead to them, and what is below.
+/// Audits the nodes of a level from bound `low` to bound `high`, following their links, and the
+/// subtrees below them.
 template <class D, class Keys>
 void bwtree<D, Keys>::audit_range(audit_state& s, u64 first, const limit& low, const limit& high,
                                   u32 level, u64 from) const {

@@ -1,40 +1,41 @@
-// bwtree/batch.hpp: a part of bwtree.hpp: many inserts under two fences (index/common/batch.hpp).
+// bwtree/batch.hpp: part of bwtree.hpp: many inserts under two fences (index/common/batch.hpp).
 //
-// A piece has no locks. It looks up the leaf of each entry, and makes for each leaf what shall come
-// before its chain, or in its place: deltas, a node, or the halves of a split. All of that is made
-// durable together (P1); then each leaf's word is replaced, if it is what it was, and all words are
-// made durable together (P2); then they are called sure. Until that a word differs from the one
-// that stands beside it, so whoever meets it makes it durable (B6). A leaf that somebody else has
-// changed meanwhile, or that is frozen or held, or was found by a link, is left, with its entries.
+// A piece takes no locks. It looks up the leaf of each entry. For each leaf it makes either deltas
+// to prepend to the chain, or a replacement: a new node, or the two halves of a split. All of that
+// is made durable by one fence (P1). Then each leaf's word is replaced by a compare-and-swap, and
+// one fence makes all words durable (P2); then they are marked as durable. Until that, a word
+// differs from the `durable` word beside it, so a thread that reads it makes it durable first (B6).
+// Entries of a leaf that has changed meanwhile, that is frozen or held, or that was reached by a
+// link are left over and inserted one by one.
 //
-//     each entry:  find its leaf            nothing is changed
-//     each leaf:   make what it gets        unreachable
-//     P1           B1 of all
+//     each entry:  find its leaf                   nothing is changed
+//     each leaf:   make its deltas or its nodes    unreachable
+//     P1           B1 for all leaves
 //     each leaf:   compare and swap
-//     P2           B2 of all
-//     each split:  its separator            as behind any split
+//     P2           B2 for all leaves
+//     each split:  insert its separator            as after any split
 #pragma once
 
 #include "index/bwtree/bwtree.hpp"
 
 namespace hf {
 
-/// What a piece brings to one leaf.
+/// The changes that a piece makes to one leaf.
 template <class D, class Keys>
 struct bwtree<D, Keys>::piece_leaf {
     piece_leaf(operation& op, const place& where) noexcept : p(where), made(op) {}
 
     place p;
     fresh_blocks made;
-    u64 word = 0;           ///< the offset that its cell gets; 0: nothing
-    u64 behind = 0;         ///< for its hint: what lies behind the first delta
-    bool replaces = false;  ///< the chain as a whole
-    bool shares = false;    ///< the first delta has the entries of the one before
+    u64 word = 0;           ///< the new offset for the leaf's cell; 0: no change
+    u64 behind = 0;         ///< the second block of the new chain, for the cell's hint
+    bool replaces = false;  ///< replaces the whole chain
+    bool shares = false;    ///< the new first delta contains the entries of the old first delta
     bool is_published = false;
-    halves parts;              ///< of a split
-    std::vector<u64> dropped;  ///< records that nobody took over
+    halves parts;              ///< the halves, if the leaf is split
+    std::vector<u64> dropped;  ///< records of the old chain that the new one does not contain
     u32 count = 0;
-    std::array<u8, batch_entries> of;  ///< numbers of entries, in the order of their keys
+    std::array<u8, batch_entries> of;  ///< indexes of the piece's entries, in key order
 };
 
 template <class D, class Keys>
@@ -59,7 +60,7 @@ class bwtree<D, Keys>::piece_leaves {
     std::array<std::optional<piece_leaf>, batch_entries> all_;
 };
 
-/// Entry number i: which leaf gets it, and where among what that gets.
+/// Assigns entry number i of the piece to its leaf, at its rank in key order.
 template <class D, class Keys>
 auto bwtree<D, Keys>::place_in_piece(operation& op, piece_leaves& leaves,
                                      std::span<const piece_entry> piece, u32 i) const -> placing {
@@ -78,7 +79,7 @@ auto bwtree<D, Keys>::place_in_piece(operation& op, piece_leaves& leaves,
         }
         if (rank > 0 && order_of == 0) return placing::there;
     }
-    // A split makes two nodes, and no more.
+    // A split makes exactly two nodes, so more entries cannot be placed.
     const u32 have = live_in(p) + (l == nullptr ? 0 : l->count);
     if (have >= 2 * bwtree_detail::most_entries) return placing::left;
     if (l == nullptr) l = &leaves.add(op, p);
@@ -88,7 +89,7 @@ auto bwtree<D, Keys>::place_in_piece(operation& op, piece_leaves& leaves,
     return placing::done;
 }
 
-/// Nobody reaches it yet.
+/// Makes the deltas or nodes for one leaf. They stay unreachable.
 template <class D, class Keys>
 result<void> bwtree<D, Keys>::make_for(operation& op, piece_leaf& l,
                                        std::span<const entry> entries) const {
@@ -105,7 +106,7 @@ result<void> bwtree<D, Keys>::make_for(operation& op, piece_leaf& l,
     l.replaces = true;
     l.dropped.assign(g.dropped.begin(), g.dropped.begin() + g.drops);
     if (g.count > most_entries) {
-        // What comes in order, behind all that there is, comes so again: then leaves get full.
+        // Ascending inserts at the right end of the tree: fill the left half completely.
         const entry& first = g.entries[g.count - entries.size()];
         const bool at_end =
             !l.p.base->has_high() && first.head == entries[0].head && first.word == entries[0].word;
@@ -144,11 +145,11 @@ result<void> bwtree<D, Keys>::make_deltas(operation& op, piece_leaf& l,
     return {};
 }
 
-/// Behind P2: what it has published is sure, and what that has replaced has gone.
+/// After P2: marks the published word as durable and retires what it has replaced.
 template <class D, class Keys>
 void bwtree<D, Keys>::end_for(operation& op, piece_leaf& l) {
     using namespace bwtree_detail;
-    l.p.at->set_sure(cell::with_offset(l.p.word, l.word));
+    l.p.at->set_durable(cell::with_offset(l.p.word, l.word));
     l.p.at->hint(l.replaces ? l.word : offset_of(l.p.base), l.behind);
     if (l.shares) op.retire(*this, offset_of(l.p.head), trace_block);
     if (l.replaces) retire_chain(op, l.p.head, l.dropped);
@@ -157,7 +158,7 @@ void bwtree<D, Keys>::end_for(operation& op, piece_leaf& l) {
 template <class D, class Keys>
 u64 bwtree<D, Keys>::publish_piece(operation& op, piece_leaves& leaves) {
     u64 inserted = 0;
-    op.settle();  // P1 of all
+    op.persist_unpublished();  // P1 for all leaves
     leaves.each([&](piece_leaf& l) {
         if (l.word == 0) return;
         l.is_published = l.p.at->replace(l.p.word, l.word);
@@ -166,7 +167,7 @@ u64 bwtree<D, Keys>::publish_piece(operation& op, piece_leaves& leaves) {
         inserted += l.count;
         l.made.are_published();
     });
-    op.commit();  // P2 of all
+    op.persist_publication();  // P2 for all leaves
     leaves.each([&](piece_leaf& l) {
         if (l.is_published) end_for(op, l);
     });
@@ -198,7 +199,7 @@ result<u64> bwtree<D, Keys>::insert_piece(operation& op, std::span<const piece_e
         leaves.each([&](piece_leaf& l) {
             std::array<entry, batch_entries> mine;
             for (u32 i = 0; i < l.count; ++i) mine[i] = entries[l.of[i]];
-            // Without memory: its entries will say so, each for itself.
+            // Out of memory: its entries are inserted one by one, and report the error.
             if (!make_for(op, l, std::span(mine).first(l.count))) l.word = 0;
         });
         inserted = publish_piece(op, leaves);
@@ -211,7 +212,8 @@ result<u64> bwtree<D, Keys>::insert_piece(operation& op, std::span<const piece_e
                 }
             }
         });
-        // Behind all of these: it may meet damage, and what is published is nobody's to give back.
+        // After the loops above: adopt() may throw damage, and the published records must not be
+        // freed then.
         leaves.each([&](piece_leaf& l) {
             if (l.is_published && l.parts.right != 0 && l.p.at != root_) {
                 HF_PERSIST_POINT("bwtree B2: a split is durable before its separator");

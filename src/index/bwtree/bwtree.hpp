@@ -1,9 +1,10 @@
-// index/bwtree/bwtree.hpp: P-BwTree, the Bw-tree, durable with every operation.
+// index/bwtree/bwtree.hpp: P-BwTree: a Bw-tree in which every operation is durable.
 //
-// Purpose. The ordered index whose nodes never change: a node has a name, a cell, and the word in
-// it leads to what the node is now. A write puts a delta of one line before that, and replaces the
-// word: it copies nothing, takes no lock, and touches no line that a reader is in. Now and then
-// deltas and node become a new node.
+// Purpose. The ordered index with immutable nodes. A logical node is named by its *cell*, whose
+// word points to the head of the node's delta chain (the cell's offset plays the part of the
+// paper's page id; there is no mapping table). A write prepends a one-line delta and replaces the
+// word by compare-and-swap: it copies nothing, takes no lock, and writes to no line that readers
+// use. From time to time a chain is consolidated into a new node.
 //
 //      cell of a leaf --> delta: +17, -4 --> delta: +3 +9 +12 --> node: 1 4 5 8 | next --> cell
 //
@@ -11,51 +12,55 @@
 //                                          one word                                         |
 //                             (unreachable: cell R --> upper half)                     upper half
 //
-// On the medium. node.hpp; records as index/common/keys.hpp has them. There is no table of cells:
-// they are blocks of the heap, so a cell's number is its offset, and the sweep finds free ones. The
-// root is a cell that stays what it is. A root of the region leads to it.
+// On the medium. node.hpp; records: index/common/keys.hpp. Cells are heap blocks, not slots of a
+// table, so the sweep finds the free ones. A root of the region points to the root's cell, which
+// never changes.
 //
 // Invariants.
-//  I1  Deltas and nodes do not change but for `dead` bits. A word changes by compare and swap.
-//  I2  A record belongs to the chain that names it: it is retired with that chain, and not before,
-//      though a delta of the chain has removed it. No two chains that a root leads to name one
-//      record. Hence splits and merges are no deltas: a split's word puts the lower half in the old
-//      chain's place, and at that moment the upper half is the right node's; a delta that cuts a
-//      chain would leave records with two owners until the next consolidation.
-//  I3  Bounds and separators are copies inside of the node that needs them. Nobody shares them.
+//  I1  Deltas and nodes are immutable except for their `dead` bits. A cell's word changes by
+//      compare-and-swap.
+//  I2  A record belongs to the chain that refers to it. It is retired with that chain and not
+//      before, even if a delta of the chain has removed its key. No two reachable chains refer to
+//      the same record. Hence splits and merges are not deltas: the word of a split replaces the
+//      old chain by the lower half, and at that moment the upper half belongs to the right node. A
+//      delta that cuts a chain would leave records with two owners until the next consolidation.
+//  I3  Bounds and separators are copies inside of the node that needs them.
 //  I4  The nodes of a level are linked from left to right, and a node's range ends where its right
-//      neighbour's begins. A child that its parent does not name yet is found by that link.
-//  I5  The range of a node that a parent names begins at the separator. Inner nodes stay.
+//      neighbour's begins. A child without a separator in its parent is reached by that link.
+//  I5  The range of a child begins at its separator. Inner nodes are never merged.
 //
-// Persist order. Content before its word: P1; a word before the return: P2 (eager/operation.hpp).
-// Beside a word stands the one that is sure. Who publishes a word flushes it and stores it there,
-// and so does whoever meets it first: so nobody acts upon a word that is not durable (cell.hpp).
-//  B1  both halves of a split and the new cell < the word that leads to them
+// Persist order. P1: content < its word; P2: a word < the return (eager/operation.hpp). Each cell
+// also stores `durable`, the word that is known to be durable. A thread that publishes a word
+// flushes it and then stores it there; so does every thread that reads a word which differs from
+// `durable`. So no operation depends on a word that is not durable (cell.hpp).
+//  B1  both halves of a split and the new cell < the word that points to them
 //  B2  that word < the separator in the parent;  < retiring the old chain
-//      (of a batch: all that it has made < any of its words; all words < any separator; batch.hpp)
+//      (a batch: all new blocks < any of its words; all words < any separator; batch.hpp)
 //  B3  (merge) the right leaf is frozen < B4 the parent without its separator < B5 the left leaf
-//      that has taken all of it < retiring the right leaf, its cell included
-//  B6  a word that is met before it is sure < whatever is done because of it
-//  B7  (removing without memory) a dead bit < another version of the word
+//      with all entries of both < retiring the right leaf and its cell
+//  B6  a word that is not known to be durable < any effect of an operation that has read it
+//  B7  (removing without memory) a tombstone bit < the next version of the word
 //
-// Concurrency. Leaves change by compare and swap of their words alone. What names children, an
-// inner node, changes under its cell's lock, which readers ignore; a merge holds the parent's for
-// as long as a leaf is frozen. Locks name their generation: a dead holder's is nobody's.
-// A reader that is in a leaf that was merged meanwhile has begun before that.
+// Concurrency. A leaf changes only by compare-and-swap of its word. An inner node changes under its
+// cell's lock, which readers ignore; a merge holds the parent's lock while a leaf is frozen. Locks
+// contain their generation, so a lock of a dead process is stale and can be reclaimed. A reader
+// inside a leaf that is merged meanwhile is correct: it began before the merge.
 //
-// Recovery. None at opening. A leaf that its parent does not name is adopted by the next writer who
-// comes by the link; a frozen leaf whose left neighbour still leads to it is thawed by the writer
-// who meets it, under the parent's lock: behind a crash a merge is undone, never finished.
+// Recovery. open() does nothing. A leaf without a separator in its parent is adopted by the next
+// writer that reaches it by a link. A frozen leaf that its left neighbour still points to is thawed
+// by the writer that finds it, under the parent's lock: after a crash a merge is undone, never
+// finished.
 //
-// Full region. An error of the first allocation, before anything is visible. Where there is no
-// memory for a new node chains get longer. A remove that gets no delta sets the entry's dead bit
-// with the cell held; its record is given back when a new node is made.
+// Full region. The first allocation fails, before anything is visible. Without memory for a
+// consolidated node chains get longer. A remove without memory for its delta sets the entry's
+// tombstone bit while it holds the cell; the record is freed at the next consolidation.
 //
-// Bad input. Keys and values over their limits: errc::too_large. Another index's root:
-// errc::incompatible. audit() finds damage; it follows no offset that is not a block's. Operations
-// end on it: their steps are counted, and locks given back where they meet it.
+// Bad input. Keys and values over their limits: errc::too_large. The root of another index:
+// errc::incompatible. audit() finds damage and follows no offset that is not an allocated block.
+// Operations throw damage and terminate: their steps are counted, and they release their locks.
 //
-// Limits. Inner nodes are not merged: a leaf and its ancestors stay where all else is removed.
+// Limits. Inner nodes are not merged: one leaf and its ancestors remain after everything is
+// removed.
 //
 // Literature. Levandoski, Lomet, Sengupta, "The Bw-tree", ICDE 2013; Wang et al., "Building a
 // Bw-tree takes more than just buzz words", SIGMOD 2018; Lehman, Yao, "Efficient locking for
@@ -97,7 +102,7 @@ class bwtree final : public traced {
                                                               std::string_view root);
 
     using piece_entry = std::pair<key, value>;
-    /// For insert_many() (index/common/batch.hpp).
+    /// One piece of insert_many() (index/common/batch.hpp).
     [[nodiscard]] result<u64> insert_piece(operation& op, std::span<const piece_entry> piece);
     [[nodiscard]] result<bool> insert(operation& op, key k, value v) {
         return write(op, k, v, wanted::absent, ignore);
@@ -115,10 +120,11 @@ class bwtree final : public traced {
     template <class Found>
     bool get(operation& op, key k, Found&& found) const;
 
-    /// visit(key, value), at most `most` times, from the first key that is not below `lower`.
+    /// visit(key, value) of at most `most` entries in ascending order, starting at the first key >=
+    /// `lower`. Returns the number visited.
     template <class Visit>
     u64 scan(eager_space& space, key lower, u64 most, Visit&& visit) const;
-    /// The same downwards, from the last key that is not above `upper`.
+    /// scan() in descending order, starting at the last key <= `upper`.
     template <class Visit>
     u64 scan_back(eager_space& space, key upper, u64 most, Visit&& visit) const;
     template <class Visit>
@@ -143,7 +149,7 @@ class bwtree final : public traced {
     enum class step : u8 { done, again };
     enum class change_of : u8 { added, replaced, removed };
 
-    /// A key as nodes compare it. Of `key`, for numbers, the head alone.
+    /// A key as nodes compare it: the head and the bytes; for integer keys, the head alone.
     struct bound {
         u64 head = 0;
         std::string_view bytes;
@@ -151,24 +157,25 @@ class bwtree final : public traced {
     };
     using limit = std::optional<bound>;
 
-    /// Where a way down has ended.
+    /// The result of a descent.
     struct place {
         cell* at = nullptr;
-        u64 word = 0;  ///< of it; durable
+        u64 word = 0;  ///< the word of `at` that was read; durable
         block* head = nullptr;
         node* base = nullptr;
-        bool sideways = false;  ///< by the link of its left neighbour
+        bool sideways = false;  ///< reached by the link of its left neighbour, not from the parent
     };
-    /// What a chain says of a key.
+    /// The result of a search for a key in a chain.
     struct finding {
         bool is_there = false;
         u64 word = 0;
-        block* in = nullptr;  ///< nullptr: nothing is said
+        /// the block with the key's newest entry; nullptr: the chain has none
+        block* in = nullptr;
         u32 index = 0;
     };
-    /// A leaf's two halves, not reachable yet.
+    /// The two halves of a leaf, unreachable.
     struct halves {
-        u64 word = 0;   ///< the offset that the leaf's cell gets
+        u64 word = 0;   ///< the new offset for the leaf's cell
         u64 right = 0;  ///< the cell of the upper half
         bound apart;
     };
@@ -185,7 +192,7 @@ class bwtree final : public traced {
     }
     [[nodiscard]] u64 offset_of(const void* p) const noexcept { return offset_from(base_, p); }
 
-    // --- finding (find.hpp) ---
+    // --- searching (find.hpp) ---
     [[nodiscard]] static int compare(const bound& a, const bound& b) noexcept;
     [[nodiscard]] bound key_of(const entry& e) const noexcept;
     [[nodiscard]] key whole_key_of(const entry& e) const noexcept;
@@ -287,7 +294,7 @@ class bwtree final : public traced {
 
     // --- audits (audit.hpp) ---
     struct audit_state;
-    [[nodiscard]] static result<u64> found(eager_space& space);
+    [[nodiscard]] static result<u64> create_root(eager_space& space);
     [[nodiscard]] error damaged(const char* attempt, u64 offset, std::string why) const;
     bool claim(heap_audit& a, u64 offset, u64 bytes, const char* what_it_is, u64 from) const;
     [[nodiscard]] node* audit_chain(audit_state& s, u64 word, u64 from) const;

@@ -1,30 +1,31 @@
-// bwtree/cell.hpp: the name of a node: a word that leads to what the node is now.
+// bwtree/cell.hpp: the indirection word of a logical node: points to the head of its delta chain.
 //
-//   cell   32 bytes   | word | lock | sure | hints |
+//   cell   32 bytes   | word | lock | durable | hints |
 //   word              | version 13 | frozen 1 | hold 1 | . | offset 48 |
-//   hints             | what lies behind the first delta, in lines 32 | the chain's node 32 |
+//   hints             | block after the first delta, in lines 32 | the chain's node, in lines 32 |
 //
-//   sure     the word that was last known to be durable. Another word than that is published, and
-//            perhaps not durable: whoever meets it makes it so, and stores it here
-//   hold     somebody sets a dead bit in the chain: nobody publishes meanwhile
-//   frozen   the leaf goes into its left neighbour: nothing comes to it any more
-//   version  how often it was held: who has read the chain before must not publish
+//   durable  the word that was last known to be durable. Any other word is published, but possibly
+//            volatile: the thread that reads it makes it durable and stores it here
+//   hold     a thread is setting a tombstone bit in the chain; publishing must wait
+//   frozen   the leaf is being merged into its left neighbour; no delta may be added
+//   version  incremented after each hold: a writer that read the chain before cannot publish
 //
-// Sureness, holds and versions are volatile in meaning: an unsure word that a crash leaves costs
-// its finder a fence, a hold has a holder who has the lock in this generation, or it is dead.
+// `durable`, holds and versions have no meaning after a crash. A word that differs from `durable`
+// costs its reader a fence. A hold is valid only while the cell's lock is held in this generation.
 //
-// `sure` is stored behind a fence, without compare and swap: that would wait for the fence's
-// write-backs, a store does not, and does not overtake them either. A late store may put an older
-// word there, which costs somebody a fence. A word that leads elsewhere never comes to be again
-// meanwhile: its offset was free in between, so all operations that knew it have ended before, and
-// their stores come before their ends. And who publishes has seen that `sure` was another word.
-// A leaf that is frozen, thawed and frozen again has the same words again, and a late store may
-// call one sure that is not. Both lead to the same chain, so nobody reads anything else for it; a
-// merge, which needs its freezing durable, flushes that itself, whatever stands here.
+// `durable` is stored after a fence, by a plain store: a compare-and-swap would wait for the
+// fence's write-backs. A late store may put an older word there, which costs another thread a
+// fence. No later word with another offset can equal that older word by chance (ABA): its offset
+// must have been freed in between, so all operations that knew the word have ended, and their
+// stores precede their ends. And each publisher has seen that `durable` was a different word. A
+// leaf that is frozen, thawed and frozen again has equal words, and a late store may mark one as
+// durable that is not. Both words point to the same chain, so no reader gets a different result.
+// Only a merge depends on a durable freeze, and it flushes the word itself, whatever `durable`
+// says.
 //
-// Hints are stored behind the word, without order, and never flushed. A chain is a list, and each
-// step a miss; by the hints all of it can be loaded at once. They may be wrong: nobody follows them
-// but a prefetch, which does nothing where there is no memory.
+// Hints are stored after the word, relaxed, and never flushed. A chain is a linked list with a
+// cache miss per step; with the hints all of it is prefetched at once. They may be wrong: only a
+// prefetch uses them, which has no effect on an invalid address.
 #pragma once
 
 #include "eager/node_lock.hpp"
@@ -43,27 +44,27 @@ class cell {
         return (word & ~offset_field) | offset;
     }
     [[nodiscard]] u64 load() const noexcept { return word_.load(std::memory_order_acquire); }
-    /// Whether a word that was loaded is durable.
-    [[nodiscard]] bool is_sure(u64 word) const noexcept {
-        return sure_.load(std::memory_order_acquire) == word;
+    /// True if a word that was loaded is known to be durable.
+    [[nodiscard]] bool is_durable(u64 word) const noexcept {
+        return durable_.load(std::memory_order_acquire) == word;
     }
-    /// Behind the fence that made it durable.
-    HF_TRACED_APART void set_sure(u64 word) const noexcept {
-        sure_.store(word, std::memory_order_release);
+    /// Call after the fence that made the word durable.
+    HF_TRACED_APART void set_durable(u64 word) const noexcept {
+        durable_.store(word, std::memory_order_release);
     }
-    /// Of a cell that nobody knows yet.
+    /// Initialises a cell that is not reachable yet.
     HF_TRACED_APART void fill(u64 offset, u32 generation) noexcept {
         word_.store(offset, std::memory_order_relaxed);
         lock.fill(node_lock::fresh(0, false, generation));
-        sure_.store(offset, std::memory_order_relaxed);
+        durable_.store(offset, std::memory_order_relaxed);
         hint(offset, 0);
     }
-    /// Publishes.
+    /// Publishes a new chain head; false: another thread has changed the word.
     [[nodiscard]] HF_TRACED_APART bool replace(u64 seen, u64 offset) noexcept {
         return word_.compare_exchange_strong(seen, with_offset(seen, offset),
                                              std::memory_order_acq_rel);
     }
-    /// No delta comes to a frozen leaf.
+    /// Stops further deltas to the leaf.
     [[nodiscard]] HF_TRACED_APART bool freeze(u64 seen) noexcept {
         return word_.compare_exchange_strong(seen, seen | frozen, std::memory_order_acq_rel);
     }
@@ -73,7 +74,8 @@ class cell {
     [[nodiscard]] HF_TRACED_APART bool take_hold(u64 seen) noexcept {
         return word_.compare_exchange_strong(seen, seen | hold, std::memory_order_acq_rel);
     }
-    /// Another version: who has read what the holder changed must not publish.
+    /// Releases a hold and increments the version, so that writers that read the chain before the
+    /// tombstone bit was set cannot publish.
     HF_TRACED_APART void end_hold(u64 seen) const noexcept {
         word_.compare_exchange_strong(seen, (seen & ~hold) + one_version,
                                       std::memory_order_acq_rel);
@@ -85,7 +87,7 @@ class cell {
     }
     struct hints {
         u64 node;
-        u64 behind;  ///< 0: nothing
+        u64 behind;  ///< 0: none
     };
     [[nodiscard]] hints load_hints() const noexcept {
         const u64 both = hints_.load(std::memory_order_relaxed);
@@ -98,11 +100,11 @@ class cell {
     mutable std::atomic<u64> word_;
 
    public:
-    /// Of who changes an inner node, or holds a leaf: volatile in meaning.
+    /// Held to change an inner node, or during a leaf's hold. Has no meaning after a crash.
     node_lock lock;
 
    private:
-    mutable std::atomic<u64> sure_;
+    mutable std::atomic<u64> durable_;
     std::atomic<u64> hints_;
 };
 static_assert(sizeof(cell) == 32);

@@ -1,4 +1,4 @@
-// bwtree/draft.hpp: a part of bwtree.hpp: what a chain holds, and new nodes out of that.
+// bwtree/draft.hpp: part of bwtree.hpp: computes a chain's contents and builds new nodes from them.
 #pragma once
 
 #include "index/bwtree/bwtree.hpp"
@@ -8,13 +8,13 @@
 
 namespace hf {
 
-/// Entries of a chain in order, those that are there; and records that are not there any more.
+/// The entries of a chain in key order, and the records that the chain no longer needs.
 template <class D, class Keys>
 struct bwtree<D, Keys>::gathered {
     struct change {
         entry e;
-        bool gone;  ///< removed
-        bool dead;  ///< removed, and still this chain's
+        bool gone;  ///< the key was removed
+        bool dead;  ///< removed by a tombstone bit; this chain still owns the record
     };
     u32 changes = 0;
     u32 count = 0;
@@ -33,7 +33,7 @@ void bwtree<D, Keys>::drop(gathered& g, const entry& e) const {
     if constexpr (!order::exact) g.dropped[g.drops++] = e.word;
 }
 
-/// What a chain's deltas say, in order. There may be a change already, which is newer than these.
+/// Collects the deltas' changes in key order. `g` may already contain one change, which is newer.
 template <class D, class Keys>
 void bwtree<D, Keys>::gather_changes(operation& op, block* head, node* base, gathered& g) const {
     using change = typename gathered::change;
@@ -54,12 +54,12 @@ void bwtree<D, Keys>::gather_changes(operation& op, block* head, node* base, gat
         bwtree_detail::delta_entries * (bwtree_detail::longest_allowed + 1);
     if (base->count() > bwtree_detail::most_entries) op.fail(base, "a node has too many entries");
     for (block* b = head; b->kind() == what::delta; b = at<block>(static_cast<delta*>(b)->next())) {
-        // Of keys that come again in a circle there is no change more, but something dropped.
+        // In a cycle of deltas keys repeat: they add no changes, but dropped records.
         if (g.changes + bwtree_detail::delta_entries > g.changed.size() ||
             g.drops + bwtree_detail::delta_entries > most_dropped) {
             op.fail(b, "deltas lead round in a circle");
         }
-        op.took_step();  // of keys that came before, they are no more
+        op.took_step();  // also terminates on a cycle whose repeated keys drop nothing
         const auto* d = static_cast<const delta*>(b);
         for (u32 i = d->count(); i-- > 0;) {
             const bool dead = d->is_dead(i);
@@ -69,7 +69,8 @@ void bwtree<D, Keys>::gather_changes(operation& op, block* head, node* base, gat
     }
 }
 
-/// A node's dead bits, looked at once: whoever acts upon one has noted it.
+/// Reads a node's tombstone bits once, and records their line if any is set: the operation depends
+/// on it.
 template <class D, class Keys>
 u64 bwtree<D, Keys>::dead_in(operation& op, const node* n) {
     const u64 dead = n->dead.load(std::memory_order_acquire);
@@ -77,7 +78,7 @@ u64 bwtree<D, Keys>::dead_in(operation& op, const node* n) {
     return dead;
 }
 
-/// The first of the node's entries, from number `from` on, that is not below a change's.
+/// The node's first entry, starting at index `from`, whose key is >= the change's.
 template <class D, class Keys>
 auto bwtree<D, Keys>::meet(const node* n, u32 from, const entry& e) const -> meeting {
     const u64* heads = n->heads();
@@ -95,7 +96,8 @@ auto bwtree<D, Keys>::meet(const node* n, u32 from, const entry& e) const -> mee
     }
 }
 
-/// `g.changed` may have a change already, which is newer than the chain.
+/// Merges deltas and node into `g`. `g.changed` may already contain one change, newer than the
+/// chain.
 template <class D, class Keys>
 void bwtree<D, Keys>::gather(operation& op, block* head, node* base, gathered& g) const {
     gather_changes(op, head, base, g);
@@ -124,7 +126,7 @@ void bwtree<D, Keys>::gather(operation& op, block* head, node* base, gathered& g
     take_up_to(i, base->count());
 }
 
-/// An inner node's children, so that they can be changed.
+/// An inner node's separators and children, in a form that can be modified.
 template <class D, class Keys>
 struct bwtree<D, Keys>::separators {
     struct one {
@@ -135,7 +137,7 @@ struct bwtree<D, Keys>::separators {
     u32 count = 0;
     std::array<one, bwtree_detail::most_entries + 1> all;
 
-    /// Of a node that may be damaged. Throws damage.
+    /// Throws damage if the node has too many entries.
     void load(const operation& op, const node* n) {
         if (n->count() > bwtree_detail::most_entries) op.fail(n, "a node has too many entries");
         load(n);
@@ -148,7 +150,7 @@ struct bwtree<D, Keys>::separators {
             if constexpr (!order::exact) all[i].low.bytes = n->bound_bytes(n->spans()[i]);
         }
     }
-    /// How many are not above it.
+    /// The number of separators <= `low`.
     [[nodiscard]] u32 place_of(const bound& low) const noexcept {
         u32 i = 0;
         while (i < count && compare(all[i].low, low) <= 0) ++i;
@@ -167,16 +169,16 @@ struct bwtree<D, Keys>::separators {
     }
 };
 
-/// What an operation has made: given back, unless it was published.
+/// The blocks that an operation has allocated; freed by the destructor unless published.
 template <class D, class Keys>
 struct bwtree<D, Keys>::fresh_blocks {
     operation& op;
     u32 count = 0;
     u64 bytes = 0;         ///< of the last node
-    node* made = nullptr;  ///< the last node, until its end
+    node* made = nullptr;  ///< the last node, until end_node()
     std::array<u64, 8> offsets{};
-    /// Where a node is made, in whole lines, before it is copied to the medium. Longer ones, with
-    /// long bounds, are made where they lie. In the crash lab nodes go both ways.
+    /// Nodes up to this size are built here and copied to the medium in whole lines. Larger ones,
+    /// which have long bounds, are built in place. The small value makes the crash lab test both.
     static constexpr u64 most_copied = crashes_throw ? 256 : 2048;
     alignas(line_size) std::array<std::byte, most_copied> copied;
 
@@ -192,7 +194,7 @@ struct bwtree<D, Keys>::fresh_blocks {
         if (offset) offsets[count++] = *offset;
         return offset;
     }
-    /// Where the last one is to be filled, of which that many bytes will be.
+    /// Returns where to build the node at `offset`, which will have `size` bytes.
     [[nodiscard]] node* begin_node(u64 offset, u64 size) noexcept {
         bytes = size;
         if (size > most_copied) return op.template at<node>(offset);

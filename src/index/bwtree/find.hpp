@@ -1,4 +1,4 @@
-// bwtree/find.hpp: a part of bwtree.hpp: the way down, what a chain says of a key, get.
+// bwtree/find.hpp: part of bwtree.hpp: descent, search within a chain, get.
 #pragma once
 
 #include "index/bwtree/bwtree.hpp"
@@ -45,11 +45,11 @@ auto bwtree<D, Keys>::low_of(const node* n) noexcept -> limit {
     return bound{n->low_head, n->bound_bytes(n->low)};
 }
 
-/// Of a node that has a left neighbour.
+/// The lower bound of a node that has a left neighbour, and must have one. Throws damage.
 template <class D, class Keys>
 auto bwtree<D, Keys>::low_behind(const operation& op, const node* n) -> bound {
     const limit low = low_of(n);
-    if (!low) op.fail(n, "a node behind another has no lower bound");
+    if (!low) op.fail(n, "a node with a left neighbour has no lower bound");
     return *low;
 }
 
@@ -68,8 +68,8 @@ auto bwtree<D, Keys>::value_if_sound(const entry& e) const -> value {
     }
 }
 
-/// The number of entries below the key; compared(i) tells those apart that have its head: whether
-/// entry i is below it.
+/// The number of entries below the key. compared(i) tells whether entry i, whose head equals the
+/// key's, is below the key.
 template <class D, class Keys>
 template <class Compare>
 u32 bwtree<D, Keys>::first_not_below(const node* n, u64 head, Compare&& compared) noexcept {
@@ -93,7 +93,8 @@ u32 bwtree<D, Keys>::first_not_below(const node* n, u64 head, Compare&& compared
     return from;
 }
 
-/// Below: the child that has what is just below the key.
+/// Returns the child whose range contains `k`; with Below, the child that contains the largest key
+/// smaller than `k`.
 template <class D, class Keys>
 template <bool Below>
 auto bwtree<D, Keys>::child_for(const node* n, const bound& k) const noexcept -> cell* {
@@ -108,19 +109,19 @@ auto bwtree<D, Keys>::child_for(const node* n, const bound& k) const noexcept ->
     return at<cell>(i == 0 ? n->first : n->words()[i - 1]);
 }
 
-/// Of a cell, durable: B6.
+/// Loads a cell's word and makes it durable if it may be volatile (B6).
 template <class D, class Keys>
 u64 bwtree<D, Keys>::load_word(operation& op, const cell& c) {
     for (;;) {
         const u64 word = c.load();
-        if (c.is_sure(word)) [[likely]] {
+        if (c.is_durable(word)) [[likely]] {
             return word;
         }
         if (op.offset_of(&c) < layout::page_size) op.fail(&c, "a node has no cell");
         op.written_line(&c);
-        op.observed();
+        op.persist_dependencies();
         HF_PERSIST_POINT("bwtree B6: a word that was not sure is durable before it is acted upon");
-        c.set_sure(word);
+        c.set_durable(word);
     }
 }
 
@@ -130,7 +131,7 @@ auto bwtree<D, Keys>::base_of(block* b) const noexcept -> node* {
     return static_cast<node*>(b);
 }
 
-/// Heads that a search may look at, all at once.
+/// Prefetches all heads that a search may read.
 template <class D, class Keys>
 void bwtree<D, Keys>::begin_loading(const node* n) noexcept {
     constexpr u64 lines = 11;
@@ -138,7 +139,7 @@ void bwtree<D, Keys>::begin_loading(const node* n) noexcept {
     for (u64 i = 0; i <= lines; ++i) __builtin_prefetch(bytes + i * line_size);
 }
 
-/// What a cell's chain ends with, and what lies behind its first delta.
+/// Prefetches a chain's node and the block after its first delta.
 template <class D, class Keys>
 void bwtree<D, Keys>::begin_loading_chain(const cell& c) const noexcept {
     const auto [last, behind] = c.load_hints();
@@ -146,8 +147,8 @@ void bwtree<D, Keys>::begin_loading_chain(const cell& c) const noexcept {
     if (behind != 0) __builtin_prefetch(at<block>(behind));
 }
 
-/// The node of that level in whose range the key is (Below: what is just below the key); no `at`:
-/// the tree is lower than that.
+/// Descends to the node of `level` whose range contains `k` (Below: the largest key smaller than
+/// `k`). `at` is nullptr if the tree has no such level.
 template <class D, class Keys>
 template <bool Below>
 auto bwtree<D, Keys>::find(operation& op, const bound& k, u32 level) const -> place {
@@ -198,7 +199,7 @@ auto bwtree<D, Keys>::search_base(operation& op, node* n, const bound& k) const 
     return {!dead, word, n, i};
 }
 
-/// The newest word on the key.
+/// Finds the newest entry of the key in the chain.
 template <class D, class Keys>
 auto bwtree<D, Keys>::search(operation& op, const place& p, const bound& k) const -> finding {
     block* b = p.head;
@@ -224,7 +225,7 @@ template <class Found>
 bool bwtree<D, Keys>::get(operation& op, key k, Found&& found) const {
     const bound b = bound::of(k);
     const finding f = search(op, find(op, b, 0), b);
-    op.observed();
+    op.persist_dependencies();
     if (f.is_there) found(value_if_sound({b.head, f.word}));
     return f.is_there;
 }

@@ -1,19 +1,20 @@
-// bwtree/node.hpp: what lies on the medium: cells, deltas, nodes.
+// bwtree/node.hpp: the format on the medium: cells, deltas, nodes.
 //
-//   cell    32 bytes   cell.hpp: the name of a node, and what its chain begins with
+//   cell    32 bytes   cell.hpp: the indirection word of a logical node
 //   delta   64 bytes   | base 48, live 8, gone 3, count 2, kind 3 | next 48, depth 8, dead 8 |
 //                      | head 8, word 8 | ... three of them, the newest last
 //   node               | kind, level, count | dead | next | first | low | high |    a line
 //                      | heads of all entries | words of all entries |
-//                      | (inner, byte strings) where separators lie | bytes of all bounds |
+//                      | (inner, byte strings) positions of separators | bytes of all bounds |
 //
-// An entry of a leaf, or of a delta, is a key's head (order.hpp) and a word: the value where keys
-// are integers, a record's offset where they are byte strings. One that is `gone` says that its key
-// is not there; its word names the record that was removed. An inner node has `first`, the cell of
-// what is below all separators, and for each separator the cell of what is not below it. Bounds of
-// byte strings are copies that the node has for itself.
+// An entry of a leaf or a delta consists of a key's head (order.hpp) and a word: the value if keys
+// are integers, a record's offset if they are byte strings. An entry with its `gone` bit records a
+// removal; its word refers to the removed record. An inner node has `first`, the cell of the child
+// below all separators, and for each separator the cell of the child that begins there. A node has
+// its own copies of the bounds that are byte strings.
 //
-// Nothing in a delta or a node changes, but bits of `dead`, and those only while the cell is held.
+// Deltas and nodes are immutable except for their `dead` bits, which change only while the cell is
+// held.
 #pragma once
 
 #include "index/bwtree/cell.hpp"
@@ -26,15 +27,15 @@ namespace hf::bwtree_detail {
 
 enum class what : u8 { nothing, delta, leaf, inner };
 
-/// Kinds for the sweep.
+/// Block kinds for the sweep.
 inline constexpr u32 trace_cell = 1;
 inline constexpr u32 trace_block = 2;
 
-inline constexpr u32 most_entries = 64;     ///< of a node
-inline constexpr u32 highest_level = 255;   ///< there is no more room for it
-inline constexpr u32 delta_entries = 3;     ///< of a delta
-inline constexpr u32 longest_chain = 4;     ///< deltas, where there is memory for a new node
-inline constexpr u32 longest_allowed = 20;  ///< where there is none
+inline constexpr u32 most_entries = 64;     ///< entries of a node
+inline constexpr u32 highest_level = 255;   ///< the format's limit
+inline constexpr u32 delta_entries = 3;     ///< entries of a delta
+inline constexpr u32 longest_chain = 4;     ///< deltas before a chain is consolidated
+inline constexpr u32 longest_allowed = 20;  ///< deltas when there is no memory to consolidate
 inline constexpr u32 most_gathered = most_entries + delta_entries * (longest_allowed + 1) + 1;
 static_assert(most_gathered <= 2 * most_entries, "a split makes two nodes");
 
@@ -43,7 +44,7 @@ struct entry {
     u64 word;
 };
 
-/// What deltas and nodes begin with.
+/// Common header of deltas and nodes.
 struct block {
     u64 info;
     [[nodiscard]] what kind() const noexcept { return static_cast<what>(info & 7); }
@@ -74,7 +75,7 @@ struct delta : block {
 };
 static_assert(sizeof(delta) == line_size);
 
-/// Where the bytes of a bound lie in its node.
+/// Position of a bound's bytes in its node.
 struct span {
     u32 at;
     u32 bytes;
@@ -82,8 +83,8 @@ struct span {
 
 struct node : block {
     std::atomic<u64> dead;
-    u64 next;   ///< the cell of the right neighbour; 0: there is none
-    u64 first;  ///< (inner) the cell of what is below all separators
+    u64 next;   ///< the cell of the right neighbour; 0: none
+    u64 first;  ///< (inner) the cell of the child below all separators
     u64 low_head;
     u64 high_head;
     span low;
@@ -91,7 +92,7 @@ struct node : block {
 
     [[nodiscard]] u32 level() const noexcept { return static_cast<u32>(info >> 8 & 0xff); }
     [[nodiscard]] u32 count() const noexcept { return static_cast<u32>(info >> 16 & 0xffff); }
-    /// No bound: the first, or the last node of its level.
+    /// A node without a low (high) bound is the first (last) of its level.
     [[nodiscard]] bool has_low() const noexcept { return (info >> 3 & 1) != 0; }
     [[nodiscard]] bool has_high() const noexcept { return (info >> 4 & 1) != 0; }
     [[nodiscard]] bool is_dead(u32 i) const noexcept {
@@ -111,7 +112,7 @@ struct node : block {
     [[nodiscard]] const span* spans() const noexcept {
         return reinterpret_cast<const span*>(words() + count());
     }
-    /// As they are copied: no longer than any, whatever a damaged span says.
+    /// A bound's bytes, cut to the longest possible key: a damaged span may be longer.
     [[nodiscard]] std::string_view bound_bytes(span s) const noexcept {
         return bytes(s).substr(0, most_key_bytes);
     }

@@ -1,8 +1,8 @@
-// bwtree/order.hpp: keys in order: a head of eight bytes, and the rest where heads are equal.
+// bwtree/order.hpp: key order: an eight-byte head, and the rest of the key where heads are equal.
 //
-// The head of a number is the number. That of a byte string is its first eight bytes, the first one
-// highest, with zeros for those that it lacks; so heads are in the order of the keys, and two keys
-// with one head may be different.
+// The head of an integer is the integer. The head of a byte string is its first eight bytes,
+// big-endian, padded with zeros. Heads are ordered like the keys; different keys may have equal
+// heads.
 #pragma once
 
 #include "index/common/keys.hpp"
@@ -19,7 +19,7 @@ struct order_of<integer_keys> {
     static constexpr bool exact = true;
     [[nodiscard]] static u64 head(u64 k) noexcept { return k; }
     [[nodiscard]] static std::string_view bytes(u64) noexcept { return {}; }
-    /// The smallest key that is above `low` and not above `high`, as bounds of nodes are made.
+    /// A separator: a key above `low` and not above `high`.
     [[nodiscard]] static u64 between(u64, u64 high) noexcept { return high; }
 };
 
@@ -32,7 +32,7 @@ struct order_of<byte_keys> {
         return __builtin_bswap64(word);
     }
     [[nodiscard]] static std::string_view bytes(std::string_view k) noexcept { return k; }
-    /// The beginning of `high` by which it is above `low`.
+    /// A separator: the shortest prefix of `high` that is above `low`.
     [[nodiscard]] static std::string_view between(std::string_view low,
                                                   std::string_view high) noexcept {
         const auto end =

@@ -1,8 +1,8 @@
-// bwtree/scan.hpp: a part of bwtree.hpp: entries in order, upwards and downwards.
+// bwtree/scan.hpp: part of bwtree.hpp: scans in both directions.
 //
-// A scan takes a leaf as it is when it comes to it, deltas and all. Upwards it goes on by the link,
-// which says where the leaf ended that was read, whatever has become of that; downwards it looks
-// for what is just below the leaf's first bound.
+// A scan reads each leaf with its deltas, as of the moment it arrives there. Upwards it continues
+// at the link of the leaf version that it has read, even if the leaf has changed since; downwards
+// it searches for the largest key below the leaf's lower bound.
 #pragma once
 
 #include "index/bwtree/bwtree.hpp"
@@ -12,7 +12,7 @@
 
 namespace hf {
 
-/// A scan will come to the right neighbour.
+/// Prefetches the right neighbour of a leaf.
 template <class D, class Keys>
 void bwtree<D, Keys>::begin_loading_right(const node& n) const noexcept {
     if (!n.has_high()) return;
@@ -21,7 +21,7 @@ void bwtree<D, Keys>::begin_loading_right(const node& n) const noexcept {
     begin_loading_chain(c);
 }
 
-/// The number of changes that are below the bound, or at it.
+/// The number of changes below the bound; with `exclusive`, also those equal to it.
 template <class D, class Keys>
 u32 bwtree<D, Keys>::first_change(const gathered& g, const bound& from, bool exclusive) const {
     u32 c = 0;
@@ -32,7 +32,7 @@ u32 bwtree<D, Keys>::first_change(const gathered& g, const bound& from, bool exc
     return c;
 }
 
-/// Visits a leaf's entries from the bound on (nullopt: all), in the node where they lie.
+/// Visits a leaf's entries upwards from the bound (nullopt: all), merging deltas and node in place.
 template <class D, class Keys>
 template <class Visit>
 u64 bwtree<D, Keys>::visit_upwards(operation& op, const place& p, const limit& from, bool exclusive,
@@ -40,7 +40,7 @@ u64 bwtree<D, Keys>::visit_upwards(operation& op, const place& p, const limit& f
     gathered g;
     gather_changes(op, p.head, p.base, g);
     const u64 dead = dead_in(op, p.base);
-    op.observed();
+    op.persist_dependencies();
     const u64* heads = p.base->heads();
     const u64* words = p.base->words();
     u32 i = 0;
@@ -78,17 +78,17 @@ u64 bwtree<D, Keys>::visit_upwards(operation& op, const place& p, const limit& f
     return visited;
 }
 
-/// The same downwards.
+/// Visits a leaf's entries downwards from the bound (nullopt: all).
 template <class D, class Keys>
 template <class Visit>
 u64 bwtree<D, Keys>::visit_downwards(operation& op, const place& p, const limit& from,
                                      bool exclusive, u64 most, Visit&& visit) const {
     gathered g;
     gather(op, p.head, p.base, g);
-    op.observed();
+    op.persist_dependencies();
     u32 i = g.count;
     if (from) {
-        // The first entry that is above the bound, or not below it.
+        // Find the first entry above the bound (exclusive: not below it).
         u32 low = 0;
         for (u32 high = g.count; low < high;) {
             const u32 middle = (low + high) / 2;
@@ -109,7 +109,7 @@ u64 bwtree<D, Keys>::visit_downwards(operation& op, const place& p, const limit&
     return visited;
 }
 
-/// A long scan is several operations: memory that is unlinked meanwhile need not wait for its end.
+/// A long scan consists of several operations, so that memory unlinked meanwhile can be freed.
 template <class D, class Keys>
 template <bool Up, class Visit>
 u64 bwtree<D, Keys>::scan_from(eager_space& space, const key* start, u64 most,

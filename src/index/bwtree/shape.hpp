@@ -1,32 +1,35 @@
-// bwtree/shape.hpp: a part of bwtree.hpp: new nodes, splits, merges, and who finishes them.
+// bwtree/shape.hpp: part of bwtree.hpp: consolidation, splits, merges, and their completion by
+// others.
 //
-//   split     leaf:   two halves and a cell  < the leaf's word < (parent locked) the separator
-//             inner:  the same, its cell locked
-//             root:   both halves get cells, the root's word leads to a node above them: one word
-//   merge     (parent locked)  right frozen < parent without it < left with all of it
+//   split     leaf:   two halves and a cell < the leaf's word < (parent locked) the separator
+//             inner:  the same, with the node's own cell locked
+//             root:   both halves get new cells, and the root's word points to a node above them
+//   merge     (parent locked)  right leaf frozen < parent without it < left leaf with all entries
 //
-// Whoever finds a leaf by its neighbour's link adopts it: under the parent's lock it is thawed and
-// gets its separator. So does the one who meets a frozen leaf: either its merger lives, and has the
-// lock until it has ended, or it died, and this undoes what it began.
+// A writer that reaches a leaf by its neighbour's link adopts it: under the parent's lock it thaws
+// the leaf and inserts its separator. So does a writer that finds a frozen leaf. If the merging
+// thread is alive, it holds the parent's lock until it has finished; if its process died, the
+// adoption undoes the merge.
 #pragma once
 
 #include "index/bwtree/bwtree.hpp"
 
 namespace hf {
 
-/// One word: P1, publication, P2, it is sure.
+/// Publishes one word: P1, compare-and-swap, P2, marks it as durable. False: another thread was
+/// faster.
 template <class D, class Keys>
 bool bwtree<D, Keys>::publish(operation& op, cell& c, u64 seen, u64 offset) {
-    op.settle();
+    op.persist_unpublished();
     const bool is_ours = c.replace(seen, offset);
-    op.written_line(&c);  // if another was faster, what it published is about to be acted upon
+    op.written_line(&c);  // also if the CAS failed: the retry depends on the other thread's word
     if (!is_ours) return false;
-    op.commit();
-    c.set_sure(cell::with_offset(seen, offset));
+    op.persist_publication();
+    c.set_durable(cell::with_offset(seen, offset));
     return true;
 }
 
-/// The same, of a node: the chain has no delta.
+/// publish() of a chain that consists of a node without deltas.
 template <class D, class Keys>
 bool bwtree<D, Keys>::publish_node(operation& op, cell& c, u64 seen, u64 offset) {
     if (!publish(op, c, seen, offset)) return false;
@@ -34,7 +37,7 @@ bool bwtree<D, Keys>::publish_node(operation& op, cell& c, u64 seen, u64 offset)
     return true;
 }
 
-/// Unlinked, durably; and the records that nobody took over.
+/// Retires a chain that was unlinked durably, and the records that its successor does not contain.
 template <class D, class Keys>
 void bwtree<D, Keys>::retire_chain(operation& op, block* head, std::span<const u64> dropped) const {
     using namespace bwtree_detail;
@@ -48,7 +51,7 @@ void bwtree<D, Keys>::retire_chain(operation& op, block* head, std::span<const u
     for (const u64 offset : dropped) op.retire(*this, offset, leaf);
 }
 
-/// A new node of all that the chain says, and of one change.
+/// Replaces the chain by a new node with its entries and one more change.
 template <class D, class Keys>
 auto bwtree<D, Keys>::consolidate(operation& op, const place& p, const entry& e, bool gone)
     -> result<step> {
@@ -65,13 +68,13 @@ auto bwtree<D, Keys>::consolidate(operation& op, const place& p, const entry& e,
     return step::done;
 }
 
-/// A leaf has too much: its upper half goes to a node of its own.
+/// Splits a leaf that is too full: its upper half moves to a new node with a new cell.
 template <class D, class Keys>
 auto bwtree<D, Keys>::split(operation& op, const place& p, const gathered& g) -> result<step> {
     fresh_blocks made(op);
     const auto parts = make_halves(made, p, g, g.count / 2);
     if (!parts) return tl::unexpected(parts.error());
-    op.settle();
+    op.persist_unpublished();
     HF_PERSIST_POINT("bwtree B1: both halves are durable before the word that leads to them");
     if (!publish_node(op, *p.at, p.word, parts->word)) return step::again;
     HF_PERSIST_POINT("bwtree B2: a split is durable before its separator");
@@ -85,7 +88,7 @@ auto bwtree<D, Keys>::split(operation& op, const place& p, const gathered& g) ->
     return step::done;
 }
 
-/// So many entries are in the lower half. Nobody reaches any of it yet.
+/// Makes the two halves of a split, unreachable. The lower one gets `half` entries.
 template <class D, class Keys>
 auto bwtree<D, Keys>::make_halves(fresh_blocks& made, const place& p, const gathered& g,
                                   u32 half) const -> result<halves> {
@@ -110,7 +113,7 @@ auto bwtree<D, Keys>::make_halves(fresh_blocks& made, const place& p, const gath
     return halves{*above, *right, apart};
 }
 
-/// A cell's lock, given back at the latest when this ends: whoever has one may meet damage.
+/// Holds a cell's lock; the destructor releases it, also when damage is thrown.
 template <class D, class Keys>
 class bwtree<D, Keys>::held_cell {
    public:
@@ -130,7 +133,8 @@ class bwtree<D, Keys>::held_cell {
     cell* cell_ = nullptr;
 };
 
-/// The inner node of that level that has the key, its cell locked; nullopt: the tree is lower.
+/// Finds the inner node of `level` whose range contains the key, and locks its cell. nullopt: the
+/// tree has no such level.
 template <class D, class Keys>
 auto bwtree<D, Keys>::lock_at(operation& op, held_cell& held, const bound& k, u32 level) const
     -> std::optional<place> {
@@ -141,23 +145,24 @@ auto bwtree<D, Keys>::lock_at(operation& op, held_cell& held, const bound& k, u3
         const u64 now = load_word(op, *p.at);
         if (now == p.word) return p;
         held.unlock();
-        op.arrived();  // somebody else has got on
+        op.arrived();  // the node has changed: begin a new traversal
     }
 }
 
-/// Its merge was begun, and will not be ended. Under the parent's lock.
+/// Undoes a merge that its thread did not finish. The caller holds the parent's lock.
 template <class D, class Keys>
 void bwtree<D, Keys>::thaw(operation& op, cell& c) const {
     for (u64 word = load_word(op, c); (word & cell::frozen) != 0; word = load_word(op, c)) {
-        op.settle();
+        op.persist_unpublished();
         if (!c.thaw(word)) continue;
         op.written_line(&c);
-        op.commit();
-        c.set_sure(word & ~cell::frozen);
+        op.persist_publication();
+        c.set_durable(word & ~cell::frozen);
     }
 }
 
-/// A node that its parent may not name, or that is frozen, in a tree that still leads to it.
+/// Inserts the separator of a node that its parent may lack; thaws the node if it is frozen. Does
+/// nothing if the node is no longer linked.
 template <class D, class Keys>
 void bwtree<D, Keys>::adopt(operation& op, cell* c, const bound& low, u32 level) {
     held_cell held;
@@ -171,8 +176,8 @@ void bwtree<D, Keys>::adopt(operation& op, cell* c, const bound& low, u32 level)
     }
 }
 
-/// A separator comes into a locked node, which is split if it is full. Without memory nothing
-/// happens: links lead to the child.
+/// Inserts a separator into a locked inner node, which is split if it is full. Does nothing without
+/// memory: the child stays reachable by its neighbour's link.
 template <class D, class Keys>
 void bwtree<D, Keys>::name_child(operation& op, const place& parent, held_cell& held,
                                  const bound& low, u64 child) {
@@ -222,21 +227,21 @@ void bwtree<D, Keys>::name_child(operation& op, const place& parent, held_cell& 
     if (!fits && parent.at != root_) adopt(op, at<cell>(right), apart, n->level());
 }
 
-/// M1. `word` is what it became; false: somebody was faster.
+/// B3. Sets `word` to the frozen word; false: another thread has changed it.
 template <class D, class Keys>
 bool bwtree<D, Keys>::freeze(operation& op, cell& c, u64& word) const {
     if ((word & (cell::frozen | cell::hold)) != 0) return false;
-    op.settle();
+    op.persist_unpublished();
     if (!c.freeze(word)) return false;
     op.written_line(&c);
-    op.commit();
+    op.persist_publication();
     HF_PERSIST_POINT("bwtree B3: a leaf is frozen before its separator goes");
-    c.set_sure(word | cell::frozen);
+    c.set_durable(word | cell::frozen);
     word |= cell::frozen;
     return true;
 }
 
-/// The leaf at `c` is nearly empty: it and a neighbour become one, if they fit.
+/// Merges the leaf at `c`, which is nearly empty, with a neighbour, if both fit into one.
 template <class D, class Keys>
 void bwtree<D, Keys>::merge(operation& op, cell* c, const bound& k) {
     using namespace bwtree_detail;
@@ -246,9 +251,9 @@ void bwtree<D, Keys>::merge(operation& op, cell* c, const bound& k) {
     separators s;
     s.load(op, parent->base);
     const u64 self = offset_of(c);
-    u32 i = s.place_of(k);  // the child that has k is number i - 1, or the first
+    u32 i = s.place_of(k);  // child i - 1 contains k; with i = 0, the first child does
     if (s.count == 0 || (i == 0 ? s.first : s.all[i - 1].child) != self) return;
-    if (i == 0) i = 1;  // the first one takes its right neighbour
+    if (i == 0) i = 1;  // the first child merges with its right neighbour
     cell* right = at<cell>(s.all[i - 1].child);
     const place left = find<true>(op, s.all[i - 1].low, 0);
     u64 word = load_word(op, *right);
@@ -274,7 +279,7 @@ void bwtree<D, Keys>::merge(operation& op, cell* c, const bound& k) {
     if (!absorb(op, left.at, *right, word)) thaw(op, *right);
 }
 
-/// The left leaf takes all that a frozen one has; false: there is no memory, or no room.
+/// Adds all entries of a frozen leaf to its left neighbour. False: no memory, or no room.
 template <class D, class Keys>
 bool bwtree<D, Keys>::absorb(operation& op, cell* left, cell& right, u64 right_word) {
     using namespace bwtree_detail;
@@ -289,7 +294,7 @@ bool bwtree<D, Keys>::absorb(operation& op, cell* left, cell& right, u64 right_w
         p.base = base_of(p.head);
         if (p.base->next != offset_of(&right)) {
             if (p.base->next == 0) op.fail(p.base, "a leaf's right neighbour is not its own");
-            left = at<cell>(p.base->next);  // it was split
+            left = at<cell>(p.base->next);  // the left leaf was split meanwhile
             continue;
         }
         if ((p.word & cell::frozen) != 0) thaw(op, *left);

@@ -1,12 +1,12 @@
-// bwtree/write.hpp: a part of bwtree.hpp: insert, upsert, update, remove.
+// bwtree/write.hpp: part of bwtree.hpp: insert, upsert, update, remove.
 #pragma once
 
 #include "index/bwtree/bwtree.hpp"
 
 namespace hf {
 
-/// What stands for the value in an entry: made when it is first needed, kept from one try to the
-/// next.
+/// The word for the value (a record's offset, or the value itself). The record is made when it is
+/// first needed, and kept across retries.
 template <class D, class Keys>
 struct bwtree<D, Keys>::fresh_word {
     operation& op;
@@ -35,15 +35,15 @@ struct bwtree<D, Keys>::fresh_word {
     void is_published() noexcept { word = 0; }
 };
 
-/// Behind it the hold that was seen has ended.
+/// Waits until the hold seen in `p.word` has ended.
 template <class D, class Keys>
 void bwtree<D, Keys>::await_hold(operation& op, const place& p) {
     p.at->lock.lock(op.generation());
-    if (p.at->load() == p.word) p.at->end_hold(p.word);  // its holder is dead
+    if (p.at->load() == p.word) p.at->end_hold(p.word);  // a stale hold of a dead process
     p.at->lock.unlock();
 }
 
-/// Where a delta may be put; false: look again.
+/// Finds the leaf of `k`; false if it had to be helped first, and the search must be repeated.
 template <class D, class Keys>
 bool bwtree<D, Keys>::prepare_place(operation& op, place& p, const bound& k, bool& helped) {
     p = find(op, k, 0);
@@ -56,7 +56,7 @@ bool bwtree<D, Keys>::prepare_place(operation& op, place& p, const bound& k, boo
         return false;
     }
     if (p.sideways && !helped) [[unlikely]] {
-        helped = true;  // once: there may be no memory for it
+        helped = true;  // only once: adopting may fail for lack of memory
         adopt(op, p.at, low_behind(op, p.base), 0);
         return false;
     }
@@ -77,7 +77,7 @@ result<bool> bwtree<D, Keys>::write(operation& op, key k, value v, wanted want, 
         if (!prepare_place(op, p, b, helped)) continue;
         const finding f = search(op, p, b);
         if (want == (f.is_there ? wanted::absent : wanted::present)) {
-            op.observed();
+            op.persist_dependencies();
             return false;
         }
         if (auto ok = fresh.make(); !ok) return tl::unexpected(ok.error());
@@ -85,7 +85,7 @@ result<bool> bwtree<D, Keys>::write(operation& op, key k, value v, wanted want, 
             put(op, p, {b.head, fresh.word}, f.is_there ? change_of::replaced : change_of::added);
         if (!done) return tl::unexpected(done.error());
         if (*done == step::again) {
-            op.arrived();  // somebody else has got on: that is no circle
+            op.arrived();  // another thread made progress: begin a new traversal
             continue;
         }
         fresh.is_published();
@@ -104,7 +104,7 @@ bool bwtree<D, Keys>::remove(operation& op, key k, Old&& old) {
         if (!prepare_place(op, p, b, helped)) continue;
         const finding f = search(op, p, b);
         if (!f.is_there) {
-            op.observed();
+            op.persist_dependencies();
             return false;
         }
         auto done = put(op, p, {b.head, f.word}, change_of::removed);
@@ -118,14 +118,14 @@ bool bwtree<D, Keys>::remove(operation& op, key k, Old&& old) {
     }
 }
 
-/// How many entries a chain has; dead ones count.
+/// The number of entries of a chain, dead ones included.
 template <class D, class Keys>
 u32 bwtree<D, Keys>::live_in(const place& p) const noexcept {
     return p.head->kind() == what::delta ? static_cast<const delta*>(p.head)->live()
                                          : p.base->count();
 }
 
-/// An entry comes before the chain, by a delta or with a new node.
+/// Adds an entry to the chain, by a delta or by consolidation.
 template <class D, class Keys>
 auto bwtree<D, Keys>::put(operation& op, const place& p, const entry& e, change_of how)
     -> result<step> {
@@ -141,7 +141,7 @@ auto bwtree<D, Keys>::put(operation& op, const place& p, const entry& e, change_
             if (gone && *done == step::done && left <= most_entries / 8) {
                 try {
                     merge(op, p.at, {e.head, key_of(e).bytes});
-                } catch (const damage&) {  // NOLINT(bugprone-empty-catch): the key is gone
+                } catch (const damage&) {  // NOLINT(bugprone-empty-catch): the key is removed
                 }
             }
             return done;
@@ -151,14 +151,15 @@ auto bwtree<D, Keys>::put(operation& op, const place& p, const entry& e, change_
     return put_delta(op, p, e, gone, left);
 }
 
-/// Whether the chain's first delta has: the next one takes its entries over.
+/// True if the next delta can take over the entries of the chain's first delta.
 template <class D, class Keys>
 bool bwtree<D, Keys>::has_room(const block* head) noexcept {
     return head->kind() == what::delta &&
            static_cast<const delta*>(head)->count() < bwtree_detail::delta_entries;
 }
 
-/// More entries, no more than there is room for, before the chain at p.head. Not reachable yet.
+/// Makes a delta with `more` entries (at most as many as fit) in front of the chain at p.head. It
+/// stays unreachable.
 template <class D, class Keys>
 auto bwtree<D, Keys>::make_delta(fresh_blocks& made, const place& p, std::span<const entry> more,
                                  bool gone, u32 live) const -> result<delta*> {
@@ -206,7 +207,7 @@ auto bwtree<D, Keys>::put_delta(operation& op, const place& p, const entry& e, b
     return step::done;
 }
 
-/// There is no memory for a delta: the entry itself says that it is not there any more.
+/// Removes a key without memory for a delta: sets the tombstone bit of its entry.
 template <class D, class Keys>
 auto bwtree<D, Keys>::kill(operation& op, const place& p, const bound& k) -> step {
     cell& c = *p.at;
@@ -223,7 +224,7 @@ auto bwtree<D, Keys>::kill(operation& op, const place& p, const bound& k) -> ste
                 static_cast<node*>(f.in)->dead.fetch_or(u64{1} << f.index);
                 op.written_line(&static_cast<node*>(f.in)->dead);
             }
-            op.commit();
+            op.persist_publication();
             HF_PERSIST_POINT("bwtree B7: a dead bit is durable before the word's next version");
             how = step::done;
         }

@@ -1,8 +1,8 @@
-// clht/batch.hpp: a part of clht.hpp: many inserts under two fences (index/common/batch.hpp).
+// clht/batch.hpp: part of clht.hpp: many inserts under two fences (index/common/batch.hpp).
 //
-// A piece takes all of its locks before its first look, in the order of their numbers; a single
-// writer has one at a time. So nobody waits for ever. Behind a kill, and before the sweep, each
-// entry is inserted by itself.
+// Lock order: a piece takes all of its locks before its first search, in ascending order of their
+// numbers; a single writer holds one at a time. So there is no deadlock. After a kill, until the
+// sweep has ended, entries are inserted one by one.
 #pragma once
 
 #include "index/clht/clht.hpp"
@@ -10,7 +10,7 @@
 
 namespace hf {
 
-/// The locks of a piece, each once, in the order of their numbers.
+/// The locks of a piece, each once, in ascending order.
 template <class D, class Keys, class Shape>
 class clht<D, Keys, Shape>::piece_locks {
    public:
@@ -47,16 +47,16 @@ result<void> clht<D, Keys, Shape>::make_records(operation& op, std::span<const p
             records[i] = *made;
         }
     }
-    op.settle();  // P1 of all
+    op.persist_unpublished();  // P1 for all records
     return {};
 }
 
-/// Under its lock. The caller's P2 follows.
+/// Inserts the entry under its lock. The caller makes it durable (P2).
 template <class D, class Keys, class Shape>
 auto clht<D, Keys, Shape>::place_in_piece(operation& op, const piece_entry& e, u64& record)
     -> placing {
     if (op.is_after_a_kill()) [[unlikely]] {
-        return placing::left;  // insert() makes sure of what it builds upon, entry by entry
+        return placing::left;  // insert() makes the data it depends on durable, entry by entry
     }
     const home h = home_of(Keys::hash(e.first));
     const found_slots s = search(op, h, e.first);
@@ -86,10 +86,10 @@ result<u64> clht<D, Keys, Shape>::insert_piece(operation& op, std::span<const pi
             inserted = rest.place_each(
                 op, [&](std::size_t i) { return place_in_piece(op, piece[i], records[i]); });
         } catch (const damage&) {
-            op.commit();  // what is published by now
+            op.persist_publication();  // for the entries published so far
             throw;
         }
-        op.commit();  // P2 of all, before the locks are given back
+        op.persist_publication();  // P2 for all, before the locks are released
     }
     return rest.insert_each(*this, op, inserted);
 }

@@ -1,73 +1,76 @@
-// index/clht/clht.hpp: P-CLHT, a hash table whose bucket is a cache line, durable with every
-// operation.
+// index/clht/clht.hpp: P-CLHT: a hash table with cache-line buckets, in which every operation is
+// durable.
 //
-// Purpose. The fastest index for single keys. A write without growth is one flushed line under one
-// fence (integer_keys), or two and two (byte_keys, whose record comes first). Reads are a line, and
-// for byte_keys the record. It grows bucket by bucket: nobody ever waits for a table to be copied.
+// Purpose. The fastest index for single keys. A write without growth flushes one line with one
+// fence (integer_keys), or two lines with two fences (byte_keys, whose record comes first). A read
+// loads one line, and for byte_keys the record. The table grows bucket by bucket: no operation
+// waits for a table to be copied.
 //
-// On the medium. layout.hpp. A slot's key is the full 64-bit hash of a key: for integers that is
-// the key, mixed; for bytes the record behind the value has the key.
+// On the medium. layout.hpp. A slot's key is the full 64-bit hash: for integers a bijection of the
+// key; for byte strings the record has the key.
 //
-// Growth. With L hash bits all of 2^L buckets are made. The buddy of bucket b is b + 2^L; it may be
-// made at any time, in a line of a chunk that was zero:
+// Growth (linear hashing without a split order). With L hash bits all of 2^L buckets exist. The
+// buddy of bucket b is b + 2^L; it may be made at any time, in a line of a zeroed chunk:
 //
-//        bucket b                          bucket b + 2^L            who looks for bit L
+//        bucket b                          bucket b + 2^L            a search for a key with bit L
 //   before:  x0 y1 z0                      not made                  finds the buddy unmade: b
 //   split:   x0 y1 z0                      y1, then `made`           finds the buddy
 //   after:   x0 (y1) z0                    y1                        (y1): dead by its own bit L
 //
-// Entries are copied, never moved; the dead ones in b are told by their hash and overwritten by
-// later inserts. When all 2^L buddies are made, L grows by one. A bucket that is full splits its
-// group of buckets (one fence for all of them); if it is split already it gets an overflow bucket,
-// and some groups at the frontier are split, so that the level ends. Which groups are split is kept
-// in a table, too, in ordinary memory: so nobody needs to look at a buddy to learn that it is not
-// made. After an opening the buddies themselves are asked, until the level has ended.
+// Entries are copied, not moved; the dead ones in b are recognised by their hash, and overwritten
+// by later inserts. When all 2^L buddies are made, L is incremented. A full bucket splits its group
+// of buckets (with one fence); if it is split already, it gets an overflow bucket, and some groups
+// at the frontier (the next groups in order) are split, so that the level ends. A volatile table
+// records which groups are split, so that a search need not read a buddy to learn that it is not
+// made. After open() the buddies themselves are read until the level has ended.
 //
 // Invariants.
-//  C-I1  In a made bucket's chain each key stands at most once among the entries that are alive:
-//        those whose hash ends in the bucket's number, with as many bits as it has been split to.
-//  C-I2  All buckets below 2^L are made; beyond 2^(L+1) none is.
-//  C-I3  A bucket's chain, and those of all buckets that it is split into, change under one lock
-//        alone; overflow buckets are never unlinked.
-//  C-I4  Between a slot's losing its key and its getting another value the version is counted up.
-//        Not before: who has loaded the new state, and then the old key, would find the new value
-//        under the same state (readers, below).
+//  C-I1  In a made bucket's chain each key occurs at most once among the live entries: those whose
+//        hash ends in the bucket's number, with as many bits as it has been split to.
+//  C-I2  All buckets below 2^L are made; none from 2^(L+1) on.
+//  C-I3  A bucket's chain, and those of all buckets that it is split into, change under one lock;
+//        overflow buckets are never unlinked.
+//  C-I4  The version is incremented after a slot's key was cleared and before the slot gets another
+//        value. Not earlier: a reader that has loaded the new state and then the old key would
+//        accept the new value under an unchanged state (see readers, below).
 //
-// Persist order. Each is one line, or behind one fence of operation::settle().
-//  C1  a value before its key, a bucket's entries before `made`: in one line (PCSO);
-//  C2  an overflow bucket before its link;
-//  C3  a zeroed chunk or table before the word that leads to it; that word before a bucket of it;
-//  C4  overflow buckets of a buddy before `made`;
-//  C5  `made` before the group counts as split, and before its lock is given back;
-//  C6  (a sweep behind a kill) a chunk that a dead process may have left in the caches before
-//      groups that are found split there count as such.
+// Persist order. Each step is in one line, or is separated by the fence of
+// operation::persist_unpublished().
+//  C1  a value < its key, a bucket's entries < `made`: in one line (PCSO);
+//  C2  an overflow bucket < its link;
+//  C3  a zeroed chunk or table < the word that points to it; that word < a bucket of it;
+//  C4  overflow buckets of a buddy < `made`;
+//  C5  `made` < the group counts as split, and < its lock is released;
+//  C6  (a sweep after a kill) a chunk that a dead process may have left in the caches < its split
+//      groups count as such.
 //
-// Concurrency. The locks lie in ordinary memory, in lines that stay in the cache. A lock in the
-// bucket's own line (eager/node_lock.hpp) would have to be given back behind the flush, which has
-// just taken the line out of the cache. It would be needed
-// where a dead writer leaves something to repair, and here he leaves nothing. Hash bits that all
-// levels share choose the lock, so a bucket and its buddies have the same one, and a group, too: a
-// writer need not look again whether the bucket is still his.
-// Readers lock nothing: state, keys, value, state again; another version means that the slot may
-// have changed hands, and they read again. Then they look at the lock: what they have found under
-// one that is held may not be durable yet, and they flush it themselves. A miss looks whether the
-// bucket has been split meanwhile. Reads wait for memory; what limits them is how many are begun
-// before the first is through. So their common case is kept short, and does without an operation,
-// being in the lane alone (short_stay): nothing is noted where nothing is unsure.
+// Concurrency. The locks are volatile, in lines that stay in the cache. A lock in the bucket's own
+// line (eager/node_lock.hpp) would have to be released after the flush, which has just evicted the
+// line. It would be needed if a killed writer could leave a half-done change to repair, which is
+// not the case here. The lock is chosen by hash bits that all levels share, so a bucket, its
+// buddies and its group have the same one, and a writer need not check again whether it has locked
+// the right bucket.
+// Readers take no lock: they load state, keys, value, and state again; if the version has changed,
+// the slot may belong to another key, and they retry. Then they check the lock: data found under a
+// held lock may be volatile, and the reader flushes it. A miss checks whether the bucket was split
+// meanwhile. Reads are limited by memory latency, and so by the number of reads that a processor
+// overlaps. So their fast path is short and skips the operation object; it only enters the lane
+// (short_stay), because nothing has to be recorded while all is durable.
 //
-// Recovery. None: each state between two stores is one of the table. The level follows from the
-// directory, the frontier begins anew and skips what is made. Behind a kill nobody knows which
-// locks were held, so until the sweep has made the table durable everybody flushes the chain that
-// he uses (eager/space.hpp), and a writer its buddy, too: the buddy's `made` may lie in the caches
-// alone, and has made entries dead that he overwrites. Nor does a group count as split before each
-// buddy in it is durable (C5, C6). What leads to chunks, load() flushes.
+// Recovery. None: every state between two stores is a valid table. The level follows from the
+// directory; the frontier starts at 0 and skips groups that are split. After a kill it is not known
+// which locks were held. So until the sweep has made the table durable, every operation flushes the
+// chain that it uses (eager/space.hpp), and a writer also the buddy: the buddy's `made` may be in
+// the caches only, and has made entries dead that the writer overwrites. A group counts as split
+// only after each buddy in it is durable (C5, C6). load() flushes the directory and the chunk
+// tables.
 //
-// Full region. A split that gets no memory does not happen; an insert that then needs an overflow
-// bucket and gets none is errc::no_space with nothing changed. Updates of integers, reads and
-// removes need no memory.
+// Full region. A split without memory does not happen; an insert that then cannot get an overflow
+// bucket fails with errc::no_space, without effect. Updates of integers, reads and removes need no
+// memory.
 //
 // Bad input. open() refuses a root of other chunk bits, keys or format; audit() finds damage.
-// Operations count the buckets of a chain: one that leads round in a circle is damage.
+// Operations count the buckets of a chain: a cycle is damage.
 //
 // Literature. David, Guerraoui, Trigonakis, "Asynchronized concurrency" (CLHT), ASPLOS 2015; Lee et
 // al., "RECIPE", SOSP 2019; Litwin, "Linear hashing", VLDB 1980; Zuriel et al., "Efficient
@@ -91,10 +94,10 @@
 
 namespace hf {
 
-/// How large a step is.
+/// Sizes of the table's units of growth.
 struct clht_shape {
     static constexpr unsigned chunk_bits = 12;  ///< buckets of a chunk: 256 KiB
-    static constexpr unsigned group_bits = 3;   ///< buckets that split under one fence
+    static constexpr unsigned group_bits = 3;   ///< buckets that are split with one fence
     static constexpr unsigned frontier_groups = 1;
 };
 
@@ -114,7 +117,7 @@ class clht final : public traced {
         return write(op, k, v, wanted::absent, ignore);
     }
     using piece_entry = std::pair<key, value>;
-    /// For insert_many() (index/common/batch.hpp).
+    /// One piece of insert_many() (index/common/batch.hpp).
     [[nodiscard]] result<u64> insert_piece(operation& op, std::span<const piece_entry> piece);
     template <class Old = ignore_old>
     [[nodiscard]] result<bool> upsert(operation& op, key k, value v, Old&& old = {}) {
@@ -128,16 +131,15 @@ class clht final : public traced {
     bool remove(operation& op, key k, Old&& old = {});
     template <class Found>
     bool get(operation& op, key k, Found&& found) const;
-    /// The same as an operation of its own, which costs less. None may be running.
+    /// get() as an operation of its own, which is faster. The thread must not have one open.
     template <class Found>
     bool get(eager_space& space, key k, Found found) const;
-    /// Many keys in step (index/common/get_piece.hpp).
+    /// Looks up many keys in lockstep (index/common/get_piece.hpp).
     template <class Found>
     void get_piece(operation& op, std::span<const key> keys, Found&& found) const;
     template <class Visit>
     void for_each(eager_space& space, Visit&& visit) const;
-    /// for_each() in so many parts, each an operation of its own: those who walk a little at a time
-    /// name the next one.
+    /// for_each() in this many parts, each an operation of its own, for incremental iteration.
     static constexpr u64 parts = (u64{1} << Shape::chunk_bits) + 1;
     template <class Visit>
     void for_each_in(eager_space& space, u64 part, Visit&& visit) const;
@@ -146,7 +148,7 @@ class clht final : public traced {
     void trace(u64 offset, u32 kind, tracer& t) const override;
     void audit(heap_audit& a) const;
 
-    /// Hash bits by which all keys are told apart; for tests and figures.
+    /// Number of hash bits of the current level; for tests and figures.
     [[nodiscard]] unsigned level() const noexcept { return now().bits; }
 
    private:
@@ -155,7 +157,7 @@ class clht final : public traced {
     static constexpr unsigned slots = clht_detail::slots;
     static constexpr u64 group = u64{1} << Shape::group_bits;
     static constexpr u64 stripes = u64{1} << (Shape::chunk_bits - Shape::group_bits);
-    static constexpr unsigned most_chunk_bits = 20;  ///< of a chunk's number
+    static constexpr unsigned most_chunk_bits = 20;  ///< bits of a chunk's number
     static_assert(Shape::group_bits <= Shape::chunk_bits);
 
     static constexpr u32 root_kind = 1;
@@ -164,8 +166,8 @@ class clht final : public traced {
 
     enum class wanted : u8 { absent, any, present };
 
-    /// A level, and which of its groups have buddies. Volatile: it saves a look at the buddy, which
-    /// would be a line from memory and a branch that nobody can predict.
+    /// A level, and which of its groups are split. Volatile: it saves reading the buddy, which
+    /// would be a cache miss and an unpredictable branch.
     struct stage {
         stage(unsigned hash_bits, bool knows_all)
             : bits(hash_bits),
@@ -173,10 +175,10 @@ class clht final : public traced {
               numbers((u64{1} << hash_bits) - 1),
               split_(std::make_unique<std::atomic<std::int8_t>[]>(groups())) {}
         const unsigned bits;
-        /// A group that is not said to have split has no buddy. Else nothing is known of it: the
-        /// level was begun by an earlier opening.
+        /// true: a group without a mark is not split. false: it may be split, because an earlier
+        /// session began the level.
         const bool exact;
-        const u64 numbers;  ///< of a hash, the bits that are a bucket's number
+        const u64 numbers;  ///< the hash bits that form a bucket's number
 
         [[nodiscard]] u64 size() const noexcept { return u64{1} << bits; }
         [[nodiscard]] u64 groups() const noexcept { return size() >> Shape::group_bits; }
@@ -184,9 +186,9 @@ class clht final : public traced {
             return split_[g].load(std::memory_order_acquire) != 0;
         }
         void set_split(u64 g) const noexcept { split_[g].store(-1, std::memory_order_release); }
-        /// The number of a hash's bucket: one more bit counts where its group has split. No branch,
-        /// for nobody could predict it, and few instructions: reads wait for memory, and begin as
-        /// many of those behind them as the processor has room for.
+        /// The number of a hash's bucket: one more bit counts if its group is split. Branchless,
+        /// because the branch would be unpredictable, and short, so that more reads overlap their
+        /// cache misses.
         [[nodiscard, gnu::always_inline]] u64 number_of(u64 hash) const noexcept {
             const u64 fewer = numbers;
             const std::atomic<std::int8_t>& of_group = split_[(hash & fewer) >> Shape::group_bits];
@@ -196,13 +198,14 @@ class clht final : public traced {
         }
 
        private:
-        const std::unique_ptr<std::atomic<std::int8_t>[]> split_;  ///< a group: 0, or all bits
+        /// one for each group: 0, or all bits set
+        const std::unique_ptr<std::atomic<std::int8_t>[]> split_;
     };
 
-    /// Where a key is looked for.
+    /// Where a key is searched.
     struct home {
         bucket* first;
-        u64 number;  ///< of the bucket; no_number: the one of the hash 0
+        u64 number;  ///< of the bucket; no_number: the bucket of the hash 0
         u64 hash;    ///< as it is stored
     };
     static constexpr u64 no_number = ~u64{0};
@@ -216,7 +219,7 @@ class clht final : public traced {
     };
     struct found_slots {
         slot of_key;
-        slot free;  ///< empty, or dead
+        slot free;  ///< empty or dead
         bucket* last = nullptr;
     };
 
@@ -230,7 +233,7 @@ class clht final : public traced {
         HF_CHECK(chunks_ != nullptr, "no memory for the table of chunks");
     }
 
-    // --- finding (here) ---
+    // --- searching (here) ---
     template <class T>
     [[nodiscard]] T* at(u64 offset) const noexcept {
         return object_at<T>(base_, region::near_offset(offset, alignof(T)));
@@ -239,7 +242,7 @@ class clht final : public traced {
         return *stage_.load(std::memory_order_acquire);
     }
     [[nodiscard]] static u64 mask(unsigned bits) noexcept { return (u64{1} << bits) - 1; }
-    /// nullptr: its chunk is not there.
+    /// nullptr: its chunk does not exist.
     [[nodiscard]] bucket* bucket_at(u64 number) const noexcept {
         if (number >> (Shape::chunk_bits + most_chunk_bits) != 0) return nullptr;
         bucket* chunk = chunks_[number >> Shape::chunk_bits].load(std::memory_order_acquire);
@@ -262,7 +265,7 @@ class clht final : public traced {
         bucket* chunk = chunks_[number >> Shape::chunk_bits].load(std::memory_order_acquire);
         return {chunk + (number & mask(Shape::chunk_bits)), number, hash};
     }
-    /// The number while not all groups are known that have split: the buddy is asked.
+    /// The bucket number while it is not known which groups are split: reads the buddy.
     [[nodiscard, gnu::always_inline]] u64 number_among_buddies(const stage& s,
                                                                u64 hash) const noexcept {
         const u64 low = hash & s.numbers;
@@ -272,20 +275,20 @@ class clht final : public traced {
         if (chunk == nullptr) return low;
         return chunk[buddy & mask(Shape::chunk_bits)].is_made() ? buddy : low;
     }
-    /// C-I2, and the groups that are known to be split.
+    /// Whether the bucket must exist, by C-I2 and the known split groups.
     [[nodiscard]] bool must_be_made(u64 number) const noexcept {
         const stage& s = now();
         return number < s.size() ||
                (number < 2 * s.size() && s.has_split((number - s.size()) >> Shape::group_bits));
     }
-    /// How many hash bits the entries of a bucket share. Stable while its lock is held.
+    /// The number of hash bits that the entries of a bucket share. Stable while its lock is held.
     [[nodiscard]] unsigned bits_of(u64 number) const noexcept {
         const stage& s = now();
         const bool is_split = number >= s.size() || s.has_split(number >> Shape::group_bits) ||
                               (!s.exact && is_made(number + s.size()));
         return is_split ? s.bits + 1 : s.bits;
     }
-    /// Of a hash, or of a bucket's number.
+    /// The stripe of a hash, or of a bucket's number.
     [[nodiscard]] static u64 stripe_of(u64 hash) noexcept {
         return hash >> Shape::group_bits & (stripes - 1);
     }
@@ -303,7 +306,7 @@ class clht final : public traced {
         const u64 offset = b->next.load();
         return offset == 0 ? nullptr : at<bucket>(offset);
     }
-    /// Whether the entry is of this key; its hash is.
+    /// Whether an entry with the key's hash is this key's.
     [[nodiscard]] bool is_of(key k, u64 value_word) const noexcept {
         if constexpr (Keys::inline_values) {
             return true;
@@ -320,11 +323,11 @@ class clht final : public traced {
     }
 
     // --- reading (read.hpp) ---
-    enum class answer : u8 { absent, present, unsure };
+    enum class answer : u8 { absent, present, unknown };
     class short_stay;
-    /// A thread's lane, for reads of the table of this number that are short stays: nothing is in
-    /// an epoch, nor after a kill any more, and never will be, and a light fence is free. In the
-    /// memory that a thread begins with (sync/thread_slots.hpp).
+    /// The thread's lane for reads that may be short stays: the space has no epochs, no data left
+    /// volatile by a kill, and a light fence is free. Once true, this stays true for the table with
+    /// this number. In the TLS block that a thread starts with (sync/thread_slots.hpp).
     struct known_lane {
         u64 table = 0;
         eager_lane* lane = nullptr;
@@ -368,10 +371,10 @@ class clht final : public traced {
                                             batch_records<operation>& records);
     [[nodiscard]] placing place_in_piece(operation& op, const piece_entry& e, u64& record);
 
-    // --- walking (walk.hpp) ---
-    [[nodiscard]] static result<u64> found(eager_space& space);
+    // --- iterating (walk.hpp) ---
+    [[nodiscard]] static result<u64> create_root(eager_space& space);
     [[nodiscard]] result<void> load(u64 root_offset);
-    void make_directory_sure();
+    void make_directory_durable();
     [[nodiscard]] error damaged(u64 offset, std::string why) const;
     struct entry {
         u64 hash;
@@ -387,16 +390,17 @@ class clht final : public traced {
 
     eager_space& space_;
     std::byte* const base_;
-    const u64 number_ = last_number.fetch_add(1, std::memory_order_relaxed) + 1;  ///< this table's
+    /// identifies this table
+    const u64 number_ = last_number.fetch_add(1, std::memory_order_relaxed) + 1;
     u64 root_offset_ = 0;
     root_block* root_ = nullptr;
     const std::unique_ptr<stripe[]> locks_;
     std::unique_ptr<std::atomic<bucket*>[], void (*)(void*)> chunks_;
     alignas(line_size) std::atomic<const stage*> stage_{nullptr};
-    std::vector<std::unique_ptr<const stage>> stages_;  ///< somebody may look at an old one
-    std::mutex chunk_mutex_;                            // making of chunks and tables
+    std::vector<std::unique_ptr<const stage>> stages_;  ///< readers may still use an old one
+    std::mutex chunk_mutex_;                            // guards the creation of chunks and tables
     alignas(line_size) spin_lock frontier_lock_;
-    u64 frontier_ = 0;  ///< groups of this level that are split for sure; its lock's, as stages_
+    u64 frontier_ = 0;  ///< groups below it are split; guarded by frontier_lock_, as stages_ is
 };
 
 }  // namespace hf

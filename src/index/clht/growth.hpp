@@ -1,18 +1,18 @@
-// clht/growth.hpp: a part of clht.hpp: splitting buckets, and making room for their buddies.
+// clht/growth.hpp: part of clht.hpp: splits buckets, and allocates the chunks for their buddies.
 #pragma once
 
 #include "index/clht/clht.hpp"
 
 namespace hf {
 
-/// Durable zeros, which nobody reaches yet.
+/// Allocates durable zeros, unreachable.
 template <class D, class Keys, class Shape>
 result<u64> clht<D, Keys, Shape>::make_zeros(operation& op, u64 bytes) {
     auto offset = op.allocate(bytes);
     if (!offset) return offset;
     auto* words = at<published>(*offset);
     op.write_zeros(words, bytes);
-    op.settle();
+    op.persist_unpublished();
     HF_PERSIST_POINT("clht C3: zeros are durable before the word that leads to them");
     return offset;
 }
@@ -28,12 +28,12 @@ result<void> clht<D, Keys, Shape>::ensure_chunk(operation& op, u64 chunk) {
         auto made = make_zeros(op, clht_detail::table_bytes(clht_detail::level_of_chunk(chunk)));
         if (!made) return tl::unexpected(made.error());
         op.publish(table, *made);
-        op.commit();
+        op.persist_publication();
     }
     auto made = make_zeros(op, sizeof(bucket) << Shape::chunk_bits);
     if (!made) return tl::unexpected(made.error());
     op.publish(at<published>(table.load())[clht_detail::place_of_chunk(chunk)], *made);
-    op.commit();
+    op.persist_publication();
     chunks_[chunk].store(at<bucket>(*made), std::memory_order_release);
     return {};
 }
@@ -47,7 +47,8 @@ void clht<D, Keys, Shape>::undo_copy(operation& op, bucket* buddy) {
     buddy->next.store(0);
 }
 
-/// Everything but `made`. The lock is the caller's, and nobody looks into the buddy yet.
+/// Fills the buddy except for `made`. The caller holds the lock, and no reader looks into the buddy
+/// yet.
 template <class D, class Keys, class Shape>
 result<void> clht<D, Keys, Shape>::copy_to_buddy(operation& op, u64 number, unsigned bits) {
     bucket* const buddy = bucket_at(number + mask(bits) + 1);
@@ -87,7 +88,7 @@ result<void> clht<D, Keys, Shape>::copy_to_buddy(operation& op, u64 number, unsi
     return {};
 }
 
-/// Makes the buddies of the whole group that `number` lies in, under one fence; all or none.
+/// Splits the group that contains `number`: makes all its buddies with one fence, or none.
 template <class D, class Keys, class Shape>
 result<void> clht<D, Keys, Shape>::split_group_of(operation& op, u64 number) {
     const stage& s = now();
@@ -98,14 +99,14 @@ result<void> clht<D, Keys, Shape>::split_group_of(operation& op, u64 number) {
     bool is_copied[group] = {};
     const bool is_wanted = &now() == &s && !s.has_split(first >> Shape::group_bits);
     for (u64 i = 0; i < group && done && is_wanted; ++i) {
-        if (is_made(first + i + s.size())) {  // a crash has come in the midst of the group: C5
+        if (is_made(first + i + s.size())) {  // a crash interrupted the split of this group: C5
             if (op.is_after_a_kill()) op.written_line(bucket_at(first + i + s.size()));
             continue;
         }
         done = copy_to_buddy(op, first + i, s.bits);
         is_copied[i] = done.has_value();
     }
-    op.settle();
+    op.persist_unpublished();
     HF_PERSIST_POINT("clht C4: overflow buckets are durable before the bucket that leads to them");
     for (u64 i = 0; i < group; ++i) {
         if (!is_copied[i]) continue;
@@ -117,7 +118,7 @@ result<void> clht<D, Keys, Shape>::split_group_of(operation& op, u64 number) {
             undo_copy(op, buddy);
         }
     }
-    op.commit();
+    op.persist_publication();
     HF_PERSIST_POINT("clht C5: a split is durable before its locks are given back");
     if (done && is_wanted) s.set_split(first >> Shape::group_bits);
     return done;
@@ -130,7 +131,7 @@ void clht<D, Keys, Shape>::begin_level(unsigned bits, bool exact) {
     frontier_ = 0;
 }
 
-/// Goes on where somebody has stopped; one thread at a time, and nobody waits for it.
+/// Splits up to `groups` more groups, in order. One thread at a time; others return at once.
 template <class D, class Keys, class Shape>
 void clht<D, Keys, Shape>::push_frontier(operation& op, unsigned groups) {
     constexpr unsigned looked_at_most = 1024;
@@ -142,7 +143,8 @@ void clht<D, Keys, Shape>::push_frontier(operation& op, unsigned groups) {
             try {
                 if (!split_group_of(op, frontier_ * group)) return;
             } catch (const damage&) {
-                return;  // it is not this operation's: who needs the group meets it
+                // not this operation's bucket: an operation that needs it will report the damage
+                return;
             }
             --groups;
         }

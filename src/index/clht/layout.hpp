@@ -1,4 +1,4 @@
-// clht/layout.hpp: what a CLHT lays into a region. clht.hpp says what it means.
+// clht/layout.hpp: the format of a CLHT on the medium; clht.hpp explains it.
 //
 //   root block:  | header, a line | bucket of the hash 0 | directory, 32 words |
 //   directory[0] ──> chunk 0            the first 2^c buckets
@@ -7,7 +7,7 @@
 //   bucket:      | state 8 | key 8 x 3 | value 8 x 3 | next 8 |     one line
 //   state:       | version 62 | made | 0 |
 //
-// A word is 0 where there is nothing. A key is the whole hash of one.
+// An empty word is 0. A key is its full 64-bit hash.
 #pragma once
 
 #include "base/tsan.hpp"
@@ -18,7 +18,7 @@
 
 #include <bit>
 
-// ThreadSanitizer does not understand a vector of atomic words.
+// ThreadSanitizer does not support vector loads of atomic words.
 #if defined(__SSE4_1__) && !defined(HF_TSAN)
 #define HF_CLHT_VECTORS 1
 #else
@@ -32,8 +32,8 @@ inline constexpr unsigned slots = 3;
 inline constexpr unsigned directory_words = 32;
 
 struct alignas(line_size) bucket {
-    /// Set in the state of a bucket that holds what its hash bits say. Without it nothing in it
-    /// counts.
+    /// Set in the state of a bucket that contains all entries of its number. Without it the
+    /// bucket's contents are ignored.
     static constexpr u64 made = 2;
     static constexpr u64 one_version = 4;
 
@@ -43,10 +43,9 @@ struct alignas(line_size) bucket {
     published next;  ///< overflow bucket
 
     [[nodiscard]] bool is_made() const noexcept { return (state.load() & made) != 0; }
-    /// Bit i: slot i has this hash. Without a branch on where a key stands: the processor would
-    /// guess, and forget what it has begun to load for the operations behind. And with vectors,
-    /// which takes few instructions: all that waits for the line takes a place among those that
-    /// wait, and when these are taken nothing more is begun.
+    /// Bit i: slot i has this hash. Branchless, because the slot is unpredictable and a
+    /// misprediction would discard the loads of following operations. With SIMD, because fewer
+    /// waiting instructions allow the processor to start more of the following loads.
     [[nodiscard, gnu::always_inline]] unsigned slots_of(u64 hash) const noexcept {
 #if HF_CLHT_VECTORS
         const three k = equal_to(hash);
@@ -59,17 +58,17 @@ struct alignas(line_size) bucket {
                                      is_zero(key[2].load() ^ hash) << 2);
 #endif
     }
-    /// Readers who compare states read again. The holder of its lock.
+    /// Makes readers that compare states retry. Only for the holder of the lock.
     void count_version() noexcept { state.store(state.load() + one_version); }
 
 #if HF_CLHT_VECTORS
    private:
     struct three {
         __m128i two;
-        __m128i third;  ///< and nothing
+        __m128i third;  ///< the upper half is unused
     };
-    /// As three loads with acquire: the processor keeps loads in order, and tears no aligned word;
-    /// the fence is for the compiler.
+    /// Equivalent to three acquire loads: the processor keeps loads in order and does not tear
+    /// aligned words; the fence is for the compiler.
     [[nodiscard, gnu::always_inline]] static three load(const published (&words)[slots]) noexcept {
         const three all{_mm_loadu_si128(reinterpret_cast<const __m128i*>(&words[0])),
                         _mm_loadl_epi64(reinterpret_cast<const __m128i*>(&words[2]))};
@@ -79,7 +78,7 @@ struct alignas(line_size) bucket {
     [[nodiscard, gnu::always_inline]] three equal_to(u64 hash) const noexcept {
         const __m128i wanted = _mm_set1_epi64x(static_cast<long long>(hash));
         const three k = load(key);
-        // The half of `third` that is no key is nobody's, whatever is wanted.
+        // Clear the unused half of `third`.
         const __m128i third = _mm_move_epi64(_mm_cmpeq_epi64(k.third, wanted));
         return {_mm_cmpeq_epi64(k.two, wanted), third};
     }
@@ -95,17 +94,17 @@ struct alignas(line_size) root_block {
     u32 chunk_bits;
     u32 inline_values;  ///< 1: integer_keys; 0: byte_keys
     u64 reserved[6];
-    bucket zero;  ///< of the key whose hash is 0; stored as the hash 1
+    bucket zero;  ///< the bucket of the key whose hash is 0, stored as the hash 1
     published directory[directory_words];
 };
 static_assert(offsetof(root_block, chunk_bits) == 8 && offsetof(root_block, zero) == 64 &&
               offsetof(root_block, directory) == 128 && sizeof(root_block) == 384);
 
-/// Which directory word leads to a chunk.
+/// The directory word that points to a chunk, or to its table.
 [[nodiscard]] constexpr unsigned level_of_chunk(u64 chunk) noexcept {
     return static_cast<unsigned>(std::bit_width(chunk));
 }
-/// Where in that word's table; level > 0.
+/// The chunk's index in that table; level > 0.
 [[nodiscard]] constexpr u64 place_of_chunk(u64 chunk) noexcept {
     return chunk - std::bit_floor(chunk);
 }

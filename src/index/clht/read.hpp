@@ -1,15 +1,15 @@
-// clht/read.hpp: a part of clht.hpp: reading one key.
+// clht/read.hpp: part of clht.hpp: reads of a single key.
 #pragma once
 
 #include "index/clht/clht.hpp"
 
 namespace hf {
 
-/// Nearly every key stands in its first bucket, which nearly always says of a key that it is not
-/// there, too. What is done here then is as little as can be: the fewer instructions a read takes,
-/// the more of those that follow have begun to load their buckets while this one's is on its way.
-/// All that is rare is left to get_from_chain(). `is_durable`: but for what is locked. Misses: it
-/// says of a key, too, that it is not there.
+/// The fast path of a read. Nearly every key is in its first bucket, which usually also shows that
+/// a key does not exist. It is as short as possible, so that the following reads overlap their
+/// cache misses with this one. All rare cases are left to get_from_chain(). `is_durable`:
+/// everything is durable except under held locks. Misses: the fast path also answers that a key
+/// does not exist.
 template <class D, class Keys, class Shape>
 template <bool Misses, class Found>
 [[gnu::always_inline]] inline auto clht<D, Keys, Shape>::look(key k, u64 hash, bool is_durable,
@@ -24,7 +24,7 @@ template <bool Misses, class Found>
             found(value_in(word));
             return answer::present;
         }
-        return answer::unsure;
+        return answer::unknown;
     }
     if constexpr (Misses) {
         const bool is_all = b.next.load() == 0 && h.number != no_number;
@@ -32,7 +32,7 @@ template <bool Misses, class Found>
             return answer::absent;
         }
     }
-    return answer::unsure;
+    return answer::unknown;
 }
 
 template <class D, class Keys, class Shape>
@@ -46,13 +46,13 @@ template <class Found>
 [[gnu::always_inline]] inline bool clht<D, Keys, Shape>::get_by_hash(operation& op, key k, u64 hash,
                                                                      Found&& found) const {
     const answer a = look<true>(k, hash, !op.is_after_a_kill(), found);
-    if (a != answer::unsure) [[likely]] {
+    if (a != answer::unknown) [[likely]] {
         return a == answer::present;
     }
     return get_from_chain(op, k, hash, found);
 }
 
-/// The bucket of a hash will be read: of one whose buddy has to be asked, both.
+/// Prefetches the bucket of a hash, and its buddy if that must be read.
 template <class D, class Keys, class Shape>
 [[gnu::always_inline]] inline void clht<D, Keys, Shape>::begin_loading(u64 hash) const noexcept {
     const stage& s = now();
@@ -66,7 +66,7 @@ template <class D, class Keys, class Shape>
     }
 }
 
-/// Its bucket has been loaded; the record that it leads to will be read.
+/// Prefetches the record of a hash, whose bucket has been loaded.
 template <class D, class Keys, class Shape>
 [[gnu::always_inline]] inline void clht<D, Keys, Shape>::begin_loading_record(
     u64 hash) const noexcept {
@@ -95,8 +95,8 @@ void clht<D, Keys, Shape>::get_piece(operation& op, std::span<const key> keys,
     }
 }
 
-/// What a read needs of an operation that finds all durable: nothing is freed that it may be
-/// looking at.
+/// The part of an operation that a read of durable data needs: it keeps memory that it reads from
+/// being freed.
 template <class D, class Keys, class Shape>
 class clht<D, Keys, Shape>::short_stay {
    public:
@@ -111,8 +111,9 @@ class clht<D, Keys, Shape>::short_stay {
     const u64 count_;
 };
 
-/// Makes no operation as long as nothing has to be made sure, and calls nothing but at its end, or
-/// registers would have to be kept for that. The space is the table's own: a register less.
+/// Creates no operation unless something has to be made durable, and makes no calls except at its
+/// end, so that no registers have to be saved. `space` is the table's own, so that it needs no
+/// register.
 template <class D, class Keys, class Shape>
 template <class Found>
 [[gnu::always_inline]] inline bool clht<D, Keys, Shape>::get([[maybe_unused]] eager_space& space,
@@ -138,7 +139,7 @@ template <class Found>
     if (lane_of_last_table.table == number_) [[likely]] {
         const short_stay stay(*lane_of_last_table.lane);
         const answer a = look<true>(k, hash, true, found);
-        if (a != answer::unsure) [[likely]] {
+        if (a != answer::unknown) [[likely]] {
             return a == answer::present;
         }
     }
@@ -151,7 +152,7 @@ template <class Found>
 [[gnu::noinline]] bool clht<D, Keys, Shape>::get_from_chain(operation& op, key k, u64 hash,
                                                             Found&& found) const {
     for (;;) {
-        op.arrived();  // a way that begins anew because of others is no longer for that
+        op.arrived();  // a retry is a new traversal
         const home h = home_of(hash);
         const u64 before = h.first->state.load();
         slot hit;
@@ -174,7 +175,7 @@ template <class Found>
             for (bucket* n = h.first; n != nullptr; n = n == hit.node ? nullptr : next_of(n)) {
                 op.written_line(n);
             }
-            op.observed();
+            op.persist_dependencies();
         }
         if (hit) found(value_in(word));
         return static_cast<bool>(hit);

@@ -1,4 +1,4 @@
-// clht/walk.hpp: a part of clht.hpp: opening, visiting everything, tracing, auditing.
+// clht/walk.hpp: part of clht.hpp: opening, iterating, tracing, auditing.
 #pragma once
 
 #include "index/clht/clht.hpp"
@@ -17,9 +17,9 @@ error clht<D, Keys, Shape>::damaged(u64 offset, std::string why) const {
             "run `holdfast check` and restore the file from a copy"};
 }
 
-/// An empty table: its root block, durable.
+/// Creates an empty table, durably: its root block.
 template <class D, class Keys, class Shape>
-result<u64> clht<D, Keys, Shape>::found(eager_space& space) {
+result<u64> clht<D, Keys, Shape>::create_root(eager_space& space) {
     operation op(space);
     auto chunk = op.allocate(sizeof(bucket) << Shape::chunk_bits);
     if (!chunk) return chunk;
@@ -46,7 +46,7 @@ result<u64> clht<D, Keys, Shape>::found(eager_space& space) {
     make_empty(r->zero);
     r->directory[0].store(*chunk);
     op.written(r, sizeof(*r));
-    op.commit();
+    op.persist_publication();
     return root;
 }
 
@@ -54,8 +54,8 @@ template <class D, class Keys, class Shape>
 result<std::unique_ptr<clht<D, Keys, Shape>>> clht<D, Keys, Shape>::open(eager_space& space,
                                                                          std::string_view root) {
     std::unique_ptr<clht> made(new clht(space));
-    const auto there = find_or_found(
-        space, root, {"open the CLHT", root_block::magic_value, format.version}, found);
+    const auto there = find_or_create_root(
+        space, root, {"open the CLHT", root_block::magic_value, format.version}, create_root);
     if (!there) return tl::unexpected(there.error());
     const u64 offset = *there;
     if (auto ok = made->load(offset); !ok) return tl::unexpected(ok.error());
@@ -86,7 +86,7 @@ result<void> clht<D, Keys, Shape>::load(u64 root_offset) {
         return failure(damaged(root_offset, "its first chunk is no block"));
     }
     unsigned bits = Shape::chunk_bits;
-    bool is_whole = true;  // the level before
+    bool is_whole = true;  // the previous level
     for (unsigned l = 1; l <= most_chunk_bits; ++l) {
         const u64 table = root_->directory[l].load();
         if (table == 0) break;
@@ -98,34 +98,34 @@ result<void> clht<D, Keys, Shape>::load(u64 root_offset) {
             if (chunk == 0 || put((u64{1} << (l - 1)) + i, chunk)) continue;
             return failure(damaged(table + 8 * i, "a chunk is no block"));
         }
-        bits = Shape::chunk_bits + l - 1;  // what the level before led to is whole
+        bits = Shape::chunk_bits + l - 1;  // all chunks of the previous level exist
     }
     begin_level(bits, bits == Shape::chunk_bits && root_->directory[1].load() == 0);
-    make_directory_sure();
+    make_directory_durable();
     return {};
 }
 
-/// A process that was killed may have left in the caches what leads to chunks.
+/// After a kill: makes the directory and the chunk tables durable, which may be in the caches only.
 template <class D, class Keys, class Shape>
-void clht<D, Keys, Shape>::make_directory_sure() {
+void clht<D, Keys, Shape>::make_directory_durable() {
     operation op(space_);
     if (!op.is_after_a_kill()) return;
     op.written(root_, sizeof *root_);
     for (unsigned l = 1; l <= most_chunk_bits && root_->directory[l].load() != 0; ++l) {
         op.written(at<published>(root_->directory[l].load()), clht_detail::table_bytes(l));
     }
-    op.observed();
+    op.persist_dependencies();
 }
 
 // ---------------------------------------------------------------------------------------- visiting
 
-/// The live entries of one chain, as they were at one moment.
+/// Collects the live entries of one chain as of one moment.
 template <class D, class Keys, class Shape>
 void clht<D, Keys, Shape>::read_chain(operation& op, bucket* first, u64 number, unsigned bits,
                                       std::vector<entry>& out) const {
     const std::size_t before_all = out.size();
     for (;;) {
-        op.arrived();  // a way that begins anew because of others is no longer for that
+        op.arrived();  // a retry is a new traversal
         out.resize(before_all);
         const u64 before = first->state.load();
         for (bucket* n = first; n != nullptr; n = next_of(n)) {
@@ -145,7 +145,7 @@ void clht<D, Keys, Shape>::read_chain(operation& op, bucket* first, u64 number, 
     }
 }
 
-/// What has these last hash bits, wherever splits have brought it.
+/// Collects all entries whose hash ends in these bits, from all buckets into which they were split.
 template <class D, class Keys, class Shape>
 void clht<D, Keys, Shape>::collect(operation& op, u64 number, unsigned bits,
                                    std::vector<entry>& out) const {
@@ -171,7 +171,7 @@ void clht<D, Keys, Shape>::for_each_in(eager_space& space, u64 part, Visit&& vis
     } else {
         collect(op, part, Shape::chunk_bits, all);
     }
-    op.observed();
+    op.persist_dependencies();
     for (const entry& e : all) {
         if constexpr (Keys::inline_values) {
             visit(Keys::key_of_hash(is_zero ? 0 : e.hash), e.value);
@@ -190,18 +190,20 @@ void clht<D, Keys, Shape>::for_each(eager_space& space, Visit&& visit) const {
 
 // --------------------------------------------------------------------------------------- the sweep
 
-/// Overflow buckets are never unlinked, so they can be read like the chunk that leads to them.
+/// Visits a chain's records. Its overflow buckets, which are never unlinked, are read like the
+/// chunk that refers to them.
 template <class D, class Keys, class Shape>
 void clht<D, Keys, Shape>::trace_chain(const bucket* first, u64 number, unsigned bits,
                                        tracer& t) const {
-    constexpr unsigned most = 1U << 16;  // more lead round in a circle
+    constexpr unsigned most = 1U << 16;  // a longer chain is a cycle
     unsigned seen = 0;
-    const bucket* before = nullptr;  // one that was passed: a circle is left where it is met again
+    const bucket* before = nullptr;  // an earlier bucket, to detect a cycle
     for (const bucket* n = first; n != nullptr && n != before && ++seen < most; n = next_of(n)) {
         if ((seen & (seen - 1)) == 0) before = n;
         if (n != first) t.has_read(n, sizeof *n);
         t.visit(n->next.load(), leaf);
-        if (n->next.load() != 0 && !is_block(n->next.load())) return;  // the tracer has noted it
+        // the tracer has recorded the damage
+        if (n->next.load() != 0 && !is_block(n->next.load())) return;
         if constexpr (!Keys::inline_values) {
             for (unsigned i = 0; i < slots; ++i) {
                 if (is_alive(n->key[i].load(), number, bits)) t.visit(n->value[i].load(), leaf);
@@ -210,21 +212,23 @@ void clht<D, Keys, Shape>::trace_chain(const bucket* first, u64 number, unsigned
     }
 }
 
-/// The sweep looks at all buckets anyway.
+/// Records which groups are split, because the sweep reads all buckets anyway.
 template <class D, class Keys, class Shape>
 void clht<D, Keys, Shape>::learn(u64 first) const {
     const stage& s = now();
     if (s.exact || first < s.size()) return;
     if (space_.is_after_a_kill()) {
-        // The sweep has flushed the chunk, and fences when it is done. Until then others would take
-        // for split what only the caches say, end the level, and have its successor outlive it.
+        // The sweep flushes the chunk, and fences only at its end. Without this fence operations
+        // could treat a split as durable that is in the caches only, end the level, and make the
+        // next level durable first.
         space_.file().med().fence();
         HF_PERSIST_POINT("clht C6: a chunk that a sweep reads is durable before its groups count");
     }
     for (u64 i = first; i <= first + mask(Shape::chunk_bits); i += group) {
         bool all = true;
-        for (u64 j = i; j < i + group; ++j) all &= is_made(j);  // a damaged table has others
-        // Under its lock a split may not be durable yet.
+        // in a damaged table some may be missing
+        for (u64 j = i; j < i + group; ++j) all &= is_made(j);
+        // While its lock is held a split may be volatile.
         if (all && !lock_of(i).is_held()) s.set_split((i - s.size()) >> Shape::group_bits);
     }
 }

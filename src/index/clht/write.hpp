@@ -1,4 +1,4 @@
-// clht/write.hpp: a part of clht.hpp: changing one key.
+// clht/write.hpp: part of clht.hpp: changes of a single key.
 #pragma once
 
 #include "index/clht/clht.hpp"
@@ -33,8 +33,8 @@ auto clht<D, Keys, Shape>::search(operation& op, const home& h, key k) const -> 
     return s;
 }
 
-/// A writer builds upon the whole chain, on its being made, and on its buddy's, which has made
-/// entries dead.
+/// After a kill a writer depends on the whole chain, on its `made`, and on the buddy's, which has
+/// made entries dead: records all of these lines.
 template <class D, class Keys, class Shape>
 void clht<D, Keys, Shape>::note_after_a_kill(operation& op, const home& h) const {
     if (!op.is_after_a_kill()) [[likely]] {
@@ -50,7 +50,7 @@ void clht<D, Keys, Shape>::note_after_a_kill(operation& op, const home& h) const
     }
 }
 
-/// The word that a slot has for it.
+/// The word to store in a slot for the value.
 template <class D, class Keys, class Shape>
 result<u64> clht<D, Keys, Shape>::make_value(operation& op, key k, value v) {
     if constexpr (Keys::inline_values) {
@@ -60,14 +60,15 @@ result<u64> clht<D, Keys, Shape>::make_value(operation& op, key k, value v) {
     }
 }
 
-/// C-I4. `first` is the chain's first bucket.
+/// Clears a slot (C-I4). `first`: the chain's first bucket.
 template <class D, class Keys, class Shape>
 void clht<D, Keys, Shape>::empty(operation& op, bucket* first, slot s) noexcept {
     op.publish(s.node->key[s.at], 0);
     first->count_version();
 }
 
-/// C1: all in one line. Whatever prefix of it is durable, no key has another's value.
+/// Fills a slot (C1: all in one line). With any prefix of the stores durable, no key has
+/// another's value.
 template <class D, class Keys, class Shape>
 void clht<D, Keys, Shape>::fill(operation& op, bucket* first, slot s, u64 hash, u64 word) noexcept {
     if (s.node->key[s.at].load() != 0) empty(op, first, s);
@@ -94,10 +95,10 @@ result<void> clht<D, Keys, Shape>::add_overflow(operation& op, bucket* last, u64
     }
     more->next.store(0);
     op.written_line(more);
-    op.settle();
+    op.persist_unpublished();
     HF_PERSIST_POINT("clht C2: an overflow bucket is durable before its link");
     op.publish(last->next, *at_offset);
-    op.commit();
+    op.persist_publication();
     return {};
 }
 
@@ -114,17 +115,18 @@ result<bool> clht<D, Keys, Shape>::write(operation& op, key k, value v, wanted w
         const found_slots s = search(op, h, k);
         note_after_a_kill(op, h);
         if (what != wanted::any && static_cast<bool>(s.of_key) != (what == wanted::present)) {
-            op.observed();
+            op.persist_dependencies();
             return false;
         }
         if (!s.of_key && !s.free) {
-            // A buddy that is not made yet takes about half of what is here.
+            // Splitting moves about half of the entries to a buddy that is not made yet.
             const bool splits = may_split && h.number != no_number && bits_of(h.number) == level();
             auto done = splits ? result<void>{} : add_overflow(op, s.last, h.hash, k, v);
             guard.unlock();
             if (splits) {
                 may_split = false;
-                static_cast<void>(split_group_of(op, h.number));  // else an overflow bucket
+                // if it fails, an overflow bucket is added instead
+                static_cast<void>(split_group_of(op, h.number));
                 continue;
             }
             if (!done) return tl::unexpected(done.error());
@@ -133,7 +135,7 @@ result<bool> clht<D, Keys, Shape>::write(operation& op, key k, value v, wanted w
         }
         auto word = make_value(op, k, v);
         if (!word) return tl::unexpected(word.error());
-        op.settle();
+        op.persist_unpublished();
         u64 replaced = 0;
         if (s.of_key) {
             replaced = s.of_key.node->value[s.of_key.at].load();
@@ -141,7 +143,7 @@ result<bool> clht<D, Keys, Shape>::write(operation& op, key k, value v, wanted w
         } else {
             fill(op, h.first, s.free, h.hash, *word);
         }
-        op.commit();
+        op.persist_publication();
         guard.unlock();
         if (!s.of_key) return true;
         old(value_in(replaced));
@@ -160,12 +162,12 @@ bool clht<D, Keys, Shape>::remove(operation& op, key k, Old&& old) {
     const found_slots s = search(op, h, k);
     note_after_a_kill(op, h);
     if (!s.of_key) {
-        op.observed();
+        op.persist_dependencies();
         return false;
     }
     const u64 word = s.of_key.node->value[s.of_key.at].load();
     empty(op, h.first, s.of_key);
-    op.commit();
+    op.persist_publication();
     guard.unlock();
     old(value_in(word));
     if constexpr (!Keys::inline_values) op.retire(*this, word, leaf);

@@ -1,44 +1,43 @@
 // index/common/batch.hpp: many inserts under two fences.
 //
-// Purpose. An insert by itself waits twice: until its record is durable, and until the word that
-// publishes it is. What of many inserts must come before what else is the same for all of them, so
-// they can wait together:
+// Purpose. A single insert waits twice: until its record is durable, and until the word that
+// publishes it is. Many inserts can share both waits:
 //
 //     insert_many(index, space, entries)        pieces of up to batch_entries, each:
-//         make all records                      nobody reaches any of them
-//         op.settle()                  P1       all are durable: one fence
-//         each in turn: lock, look, publish     a store of 8 bytes; the lock is kept
-//         op.commit()                  P2       all publications are durable: one fence
-//         give back all locks
+//         make all records                      unreachable
+//         op.persist_unpublished()    P1       all records are durable: one fence
+//         for each: lock, search, publish       one 8-byte store; the lock is kept
+//         op.persist_publication()    P2       all publications are durable: one fence
+//         release all locks
 //
-// An index offers it as insert_piece(op, piece).
+// An index implements insert_piece(op, piece).
 //
-// What it promises. Each entry is an insert of its own: all or nothing, durable when the call
-// returns, no order among them. A crash in the midst leaves any of them, whole. Of a key that comes
-// twice the first value stays.
+// Guarantees. Each entry is an insert of its own: atomic, durable when the call returns, without an
+// order among entries. A crash during the call leaves any subset of them. If a key occurs twice,
+// its first value is kept.
 //
-// Persist order, of a piece.
-//  P1  every record, before the first publication of any. The words published later can become
-//      durable in any order, and none leads to what is not.
-//  P2  every publication, before the first lock is given back, and before the call returns. Readers
-//      meet a published word under a lock that is still held, so they make it durable themselves
-//      (operation::saw()): nobody acts upon what a crash may undo. What a piece itself has seen of
-//      its own, a key that came twice, is durable by this fence, too.
+// Persist order of a piece.
+//  P1  Every record is durable before the first publication. The words published later may become
+//      durable in any order, and each refers to a durable record.
+//  P2  Every publication is durable before the first lock is released and before the call returns.
+//      A reader finds a published word under a lock that is still held, so it makes the word
+//      durable itself (operation::note_dependency()). The fence also covers what the piece has read
+//      of its own writes (a key that occurs twice).
 //
-// Locks. A piece keeps several, which no other writer does; so it must not wait for one while it
-// has others, unless all pieces take them in one order and single writers take no second. An index
-// says which of the two it does, or that it has no locks. What a piece cannot insert in this way
-// (no room in the node, a lock that somebody has) is left: it is inserted by itself when the locks
-// are back, or as another piece. If of a key an entry is left, so are those of the same key that
-// come behind it, or they would be first.
+// Lock order. A piece holds several locks; a single writer holds one. So a piece must not wait for
+// a lock while it holds others, unless all pieces lock in one order and single writers never take a
+// second lock. Each index documents its choice, or that it has no locks. An entry that cannot be
+// inserted this way (a full node, a lock that is held) is left over: it is inserted by itself after
+// the locks are released, or in another piece. If an entry is left over, later entries with the
+// same key are left over, too, or they would overtake it.
 //
-// Bulk load. Of keys in order, into an index that may be empty, insert_many() is what loads it:
-// a piece has neighbours then, which share nodes. Tests count its fences.
+// Bulk load. insert_many() with keys in order is the bulk load: the entries of a piece then share
+// nodes. Tests count its fences.
 //
-// Full region, or disk. errc::no_space, perhaps after some have been inserted.
+// Full region or disk. errc::no_space, possibly after some entries were inserted.
 //
-// Source. Lee et al., "RECIPE", SOSP 2019, has no batches. The argument is that of group commit
-// (DeWitt et al., SIGMOD 1984), for words.
+// Literature. Lee et al., "RECIPE", SOSP 2019, has no batches. The argument is that of group commit
+// (DeWitt et al., SIGMOD 1984), applied to words.
 #pragma once
 
 #include "index/common/index.hpp"
@@ -51,7 +50,7 @@
 
 namespace hf {
 
-/// Under two fences. More would keep more locks for longer, and save little.
+/// Entries under two fences. A larger number holds more locks for longer, and saves little.
 inline constexpr std::size_t batch_entries = 32;
 
 template <class I>
@@ -63,7 +62,7 @@ concept batching_index = eager_index<I> && requires(I& i, typename I::operation&
     { i.insert_piece(op, piece) } -> std::same_as<result<u64>>;
 };
 
-/// How many keys were new.
+/// Inserts all entries. Returns the number of keys that were new.
 template <eager_index I>
 [[nodiscard]] result<u64> insert_many(I& index, eager_space& space,
                                       std::span<const batch_entry<I>> entries) {
@@ -86,8 +85,8 @@ template <eager_index I>
     return inserted;
 }
 
-/// The records of a piece, in whose index each has a word. Those that nobody publishes are given
-/// back when this ends.
+/// The records of a piece. Each has a word by its index in the piece. The destructor frees those
+/// that were not published.
 template <class Operation>
 class batch_records {
    public:
@@ -99,7 +98,7 @@ class batch_records {
             if (offset != 0) op_.cancel(offset);
         }
     }
-    /// Looks whether the index may have each entry, and where it `has_records` makes one of each.
+    /// Checks the sizes of all entries, and makes their records if `has_records`.
     template <class Keys, bool has_records = true>
     [[nodiscard]] result<void> make(
         std::span<const std::pair<typename Keys::key, typename Keys::value>> piece) {
@@ -121,18 +120,18 @@ class batch_records {
     std::array<u64, batch_entries> offsets_{};
 };
 
-/// What becomes of an entry in its piece.
+/// The outcome for an entry in its piece: inserted, key already present, or left over.
 enum class placing : u8 { done, there, left };
 
-/// What a piece has left, by the numbers of its entries.
+/// The indexes of the entries that a piece has left over.
 template <class I>
 class batch_rest {
    public:
     explicit batch_rest(std::span<const batch_entry<I>> piece) noexcept : piece_(piece) {}
 
     void leave(std::size_t i) noexcept { left_ |= u32{1} << i; }
-    /// place(i) of each entry in turn, but of those whose key has been left; how many are done. The
-    /// way of each is one of its own: together they may be longer than any.
+    /// Calls place(i) for each entry, but leaves over an entry whose key was left over before.
+    /// Returns the number inserted. Each entry restarts the step count, as a traversal of its own.
     template <class Place>
     [[nodiscard]] u64 place_each(typename I::operation& op, Place&& place) {
         u64 done = 0;
@@ -144,7 +143,8 @@ class batch_rest {
         }
         return done;
     }
-    /// One by one, with no lock held. How many keys were new, those `inserted` before included.
+    /// Inserts the left-over entries one by one, with no lock held. Returns the number of new keys,
+    /// including `inserted`.
     [[nodiscard]] result<u64> insert_each(I& index, typename I::operation& op, u64 inserted) {
         for (; left_ != 0; left_ &= left_ - 1) {
             const auto& [k, v] = piece_[first()];
@@ -155,8 +155,8 @@ class batch_rest {
         }
         return inserted;
     }
-    /// The same where one of them makes room for others: so they are a piece again behind the
-    /// first, unless nothing of this one was inserted.
+    /// Inserts the first left-over entry by itself, which may split a full node, and the others as
+    /// another piece. If nothing of this piece was inserted, inserts all one by one.
     [[nodiscard]] result<u64> insert(I& index, typename I::operation& op, u64 inserted) {
         if (inserted == 0 || std::popcount(left_) <= 2) return insert_each(index, op, inserted);
         op.arrived();

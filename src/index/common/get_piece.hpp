@@ -1,17 +1,16 @@
-// index/common/get_piece.hpp: many keys looked for at once.
+// index/common/get_piece.hpp: looks up many keys at once.
 //
-// Purpose. A search waits for memory at each step, and none of its loads can begin before the one
-// above it has come. Searches for different keys don't depend on one another: an index that takes
-// them in step, each of their next lines asked for before the first of these is looked at, waits
-// for all of them together. It says so with
+// Purpose. A search is a chain of dependent cache misses. Searches for different keys are
+// independent: an index that advances them in lockstep, and prefetches the next line of each before
+// it reads the first of these lines, overlaps the misses. Such an index has
 //
-//   get_piece(op, keys, found)    at most gets_at_once keys; found(number, value) of each that is
-//                                 there, in the order of `keys`; what it is given lives as long as
+//   get_piece(op, keys, found)    at most gets_at_once keys; found(number, value) for each key
+//                                 that exists, in the order of `keys`; the value lives as long as
 //                                 the operation
 //
-// and each search keeps to the rules of its get(): what is noted, and when it looks at a lock, is
-// the same. To the others a key in step is a reader that takes his time between two loads. An index
-// that has nothing of the kind is asked for one key after the other.
+// Each search follows the rules of get(): it records the same lines and checks the same locks. To
+// other threads it is a reader that pauses between two loads. An index without get_piece() looks up
+// one key after the other.
 #pragma once
 
 #include "base/bits.hpp"
@@ -22,8 +21,8 @@
 
 namespace hf {
 
-/// So many lines are on their way at once, twice what a processor can wait for: a piece's first
-/// lines are there when its last ones have been asked for.
+/// Number of prefetches in flight: twice what a processor can keep outstanding, so the first lines
+/// have arrived when the last ones are requested.
 inline constexpr std::size_t gets_at_once = 32;
 
 template <class Index, class Found>

@@ -1,40 +1,41 @@
-// index/common/index.hpp: what every eager index offers, whatever its shape.
+// index/common/index.hpp: the interface of every eager index.
 //
-// Purpose. One concept for all of them, so that the public face, the benchmark, the
-// tests and the crash lab's judges are written once. An index is a template of its discipline D
-// (eager/discipline.hpp) and its keys K (keys.hpp); D::operation has all that the discipline does.
+// Purpose. One concept, so that the public map, the benchmark, the tests and the crash lab's judges
+// are written once. An index is a template over its discipline D (eager/discipline.hpp) and its
+// keys K (keys.hpp); D::operation is its interface to the discipline.
 //
 //   static result<std::unique_ptr<I>> open(eager_space&, std::string_view root)
-//                                 finds the index behind that root of the region, or makes it, and
-//                                 adds it to the space's structures; in the phase `discipline`
-//   insert(op, key, value)        result<bool>: false, and nothing done, if the key is there
+//                                 finds or creates the index at that root of the region, and adds
+//                                 it to the space's structures; called in the phase `discipline`
+//   insert(op, key, value)        result<bool>: false, without effect, if the key exists
 //   upsert(op, key, value, old)   result<bool>: true if the key is new
-//   update(op, key, value, old)   result<bool>: false, and nothing done, if it is not there
-//   remove(op, key, old)          bool: whether it was there. Needs no memory.
-//   get(op, key, found)           bool; found(value) is called within the operation, and what it is
-//                                 given lives as long as that
-//   get_piece(op, keys, found)    some indexes: many keys in step (get_piece.hpp)
-//   for_each(space, visit)        visit(key, value) of each that is there throughout, once; of
-//                                 others or not. Makes operations of its own: none may be running
+//   update(op, key, value, old)   result<bool>: false, without effect, if the key does not exist
+//   remove(op, key, old)          bool: whether the key existed. Allocates no memory.
+//   get(op, key, found)           bool; calls found(value) within the operation; the value lives as
+//                                 long as the operation
+//   get_piece(op, keys, found)    some indexes: looks up many keys in lockstep (get_piece.hpp)
+//   for_each(space, visit)        visit(key, value) once for each key that exists during the whole
+//                                 call; other keys may or may not be visited. Opens its own
+//                                 operations: none of the thread's may be open
 //   scan(space, lower, most, visit), scan_back(space, upper, most, visit)
-//                                 ordered indexes: at most so many, from the first key not below
-//                                 (not above), in order; the number of those visited
+//                                 ordered indexes: visits at most `most` entries in order, from the
+//                                 first key >= lower (last key <= upper); returns their number
 //   parts, for_each_in(space, part, visit)
-//                                 others: for_each() in pieces, for those who walk a little at a
-//                                 time
-//   insert_piece(op, entries)     inserts under two fences. insert_many() (batch.hpp) makes pieces
-//                                 of any number of entries; of keys in order it is the bulk load
+//                                 unordered indexes: for_each() split into parts, for callers that
+//                                 iterate incrementally
+//   insert_piece(op, entries)     inserts under two fences. insert_many() (batch.hpp) splits any
+//                                 number of entries into pieces; sorted, it is the bulk load
 //   trace_roots, trace            for the sweep (alloc/swept/tracing.hpp)
-//   audit(heap_audit&)            claims all its memory, and says what is wrong in it
+//   audit(heap_audit&)            claims all of the index's memory, and reports damage
 //
-// `old` is called with the value that is replaced or removed, before its memory is retired:
-// `ignore` where nobody asks.
+// `old` is called with the value that is replaced or removed, before its memory is retired; pass
+// `ignore` if it is not needed.
 //
-// Promises (D = eager). When a call returns, its effect is durable; what it has returned, a miss
-// included, is not undone by a crash. Errors: errc::no_space before anything is visible;
-// errc::too_large. Reads and removes work on in a full region.
+// Guarantees (D = eager): durable linearizability. When a call returns, its effect is durable; its
+// result, a miss included, is not undone by a crash. Errors: errc::no_space before anything is
+// visible; errc::too_large. Reads and removes also work in a full region.
 //
-// Concurrency. Any number of threads. Readers never wait for anybody and never retry for ever.
+// Concurrency. Any number of threads. Readers take no locks, and their retries are bounded.
 #pragma once
 
 #include "alloc/audit.hpp"

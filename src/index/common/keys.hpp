@@ -1,17 +1,17 @@
-// index/common/keys.hpp: what an eager index has for keys and values, chosen at compile time.
+// index/common/keys.hpp: key and value types of an eager index, chosen at compile time.
 //
-//   integer_keys   8-byte keys and 8-byte values, which can be changed in place
-//   byte_keys      any 0 to 4,096 bytes, zeros included, and values of up to 256 MiB; a value is
-//                  replaced with its record
+//   integer_keys   8-byte keys and 8-byte values, which are updated in place
+//   byte_keys      keys of 0 to 4,096 arbitrary bytes, values of up to 256 MiB; an update replaces
+//                  the record
 //
-// An index X<D, Keys> takes Keys::key and Keys::value, and what is below where it needs records of
-// its own. A record lies in memory that op.allocate() gave, so small ones lie in one line.
+// An index X<D, Keys> takes Keys::key and Keys::value, and makes records with the functions below.
+// A record is in memory from op.allocate(), so small ones fit into one line.
 //
 // On the medium.
 //   integer_record:  | key 8 | value 8 |
 //   byte_record:     | key bytes 4 | value bytes 4 | checksum 8 | key | value |
-// A byte_record never changes once it is published. The checksum is over key and value; audits
-// compare it; reads do where a value is long.
+// A byte_record is immutable once it is published. The checksum covers key and value. Audits verify
+// it; reads verify it only if the value is long.
 #pragma once
 
 #include <holdfast/pointer.hpp>
@@ -32,7 +32,7 @@ namespace hf {
 inline constexpr std::size_t most_key_bytes = 4096;
 inline constexpr std::size_t most_value_bytes = std::size_t{256} << 20;
 
-/// Its order is that of the numbers; hash() loses nothing, so it can be stored in the key's place.
+/// Ordered by number. hash() is a bijection, so an index can store it instead of the key.
 struct integer_keys {
     using key = u64;
     using value = u64;
@@ -51,7 +51,7 @@ struct integer_keys {
         k *= 0xd6e8feb86659fd93U;
         return k ^ (k >> 32);
     }
-    /// The key of which hash() is that.
+    /// Inverse of hash().
     [[nodiscard]] static constexpr u64 key_of_hash(u64 h) noexcept {
         constexpr u64 inverse = 0xcfee444d8b59a89bU;
         h ^= h >> 32;
@@ -62,7 +62,7 @@ struct integer_keys {
     }
     [[nodiscard]] static result<void> check(u64, u64) { return {}; }
 
-    /// A record that nobody reaches yet; its bytes are noted with op.written().
+    /// Makes a record, unreachable, and records its line for flushing.
     template <class Operation>
     [[nodiscard]] static result<u64> make_record(Operation& op, u64 k, u64 v) {
         auto at = op.allocate(sizeof(record));
@@ -77,9 +77,9 @@ struct integer_keys {
     [[nodiscard]] static u64 value_of(const record& r) noexcept {
         return r.value.load(std::memory_order_acquire);
     }
-    /// As readers take it.
+    /// The value as a reader takes it.
     [[nodiscard]] static u64 value_if_sound(const record& r) noexcept { return value_of(r); }
-    /// Bytes that the record should have been allocated with; nullopt would be damage.
+    /// The size to which the record should be allocated; nullopt means damage.
     [[nodiscard]] static u64 bytes_of(const record&) noexcept { return sizeof(record); }
     [[nodiscard]] static bool is_whole(const record&, u64 room) noexcept {
         return room >= sizeof(record);
@@ -88,7 +88,7 @@ struct integer_keys {
 static_assert(integer_keys::key_of_hash(integer_keys::hash(0x0123456789abcdefU)) ==
               0x0123456789abcdefU);
 
-/// Its order is that of memcmp, and a prefix comes before what it begins.
+/// Ordered by memcmp; a prefix precedes longer strings.
 struct byte_keys {
     using key = std::string_view;
     using value = std::string_view;
@@ -108,7 +108,7 @@ struct byte_keys {
     [[nodiscard]] static u64 hash(std::string_view k) noexcept {
         return checksum64(k.data(), k.size());
     }
-    /// errc::too_large.
+    /// Fails with errc::too_large.
     [[nodiscard]] static result<void> check(std::string_view k, std::string_view v) {
         if (k.size() <= most_key_bytes && v.size() <= most_value_bytes) [[likely]] {
             return {};
@@ -141,8 +141,8 @@ struct byte_keys {
     [[nodiscard]] static std::string_view value_of(const record& r) noexcept {
         return {r.bytes() + r.key_bytes, r.value_bytes};
     }
-    /// As readers take it: what nothing says that it is damaged, and, where it is long, has its
-    /// checksum, so that no reader copies a value of gigabytes that never was. Throws damage.
+    /// The value as a reader takes it: its length is plausible, and the checksum of a long one is
+    /// verified, so that no reader copies gigabytes because of a damaged length. Throws damage.
     [[nodiscard]] static std::string_view value_if_sound(const record& r) {
         if (r.value_bytes > short_value || r.key_bytes > most_key_bytes) [[unlikely]] {
             check_long(r);
@@ -152,7 +152,7 @@ struct byte_keys {
     [[nodiscard]] static u64 bytes_of(const record& r) noexcept {
         return sizeof(record) + u64{r.key_bytes} + r.value_bytes;
     }
-    /// Whether what lies there, in so many bytes, can be a record. For audits.
+    /// Whether the `room` bytes there can be a record. For audits.
     [[nodiscard]] static bool is_whole(const record& r, u64 room) noexcept {
         return r.key_bytes <= most_key_bytes && bytes_of(r) <= room && r.checksum == checksum_of(r);
     }

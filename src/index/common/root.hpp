@@ -1,4 +1,4 @@
-// index/common/root.hpp: the root of the region behind which an index lies.
+// index/common/root.hpp: the region's root that points to an index.
 #pragma once
 
 #include "eager/space.hpp"
@@ -8,19 +8,19 @@
 
 namespace hf {
 
-/// What an index calls its own.
+/// The identity of an index's root.
 struct index_root {
-    const char* opening;  ///< "open the ART": for errors
+    const char* opening;  ///< "open the ART": for error messages
     u64 type;
     u32 format;
 };
 
-/// The offset that the root leads to; where there is no root yet, found(space) makes the index, and
-/// gives its offset. errc::incompatible: it is the root of something else. Nothing is known of what
-/// lies at the offset.
-template <class Found>
-[[nodiscard]] result<u64> find_or_found(eager_space& space, std::string_view root,
-                                        const index_root& mine, Found&& found) {
+/// Returns the offset stored at the root. If the root does not exist, create(space) creates the
+/// index and returns its offset. errc::incompatible: the root belongs to another structure. The
+/// contents at the offset are not checked.
+template <class Create>
+[[nodiscard]] result<u64> find_or_create_root(eager_space& space, std::string_view root,
+                                              const index_root& mine, Create&& create) {
     auto known = space.file().find_root(root);
     if (known) {
         if ((*known)->type != mine.type || (*known)->format != mine.format) {
@@ -31,7 +31,7 @@ template <class Found>
         return (*known)->value.load(std::memory_order_acquire);
     }
     if (known.error().code != errc::not_found) return tl::unexpected(known.error());
-    auto offset = found(space);
+    auto offset = create(space);
     if (!offset) return offset;
     auto named = space.file().publish_root(root, mine.type, mine.format, *offset);
     if (!named) return tl::unexpected(named.error());

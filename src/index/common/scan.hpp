@@ -1,13 +1,13 @@
-// index/common/scan.hpp: what scans of ordered eager indexes share.
+// index/common/scan.hpp: shared by the scans of ordered eager indexes.
 #pragma once
 
 #include "base/bits.hpp"
 
 namespace hf {
 
-/// A long scan is several operations, each of which begins behind the last key that the one before
-/// it has visited. So each comes further, or keys lie where they don't belong: then there might be
-/// no end of it. `last`: the key that it has come to; `exclusive`: it began behind `from`.
+/// Guards a scan of a corrupt index against looping forever: throws damage if one operation of the
+/// scan did not advance. Each operation of a long scan begins after the last key visited by the one
+/// before. `last`: the last key visited; `exclusive`: the operation began after `from`.
 template <bool Up, class Key, class Operation>
 void check_came_on(const Operation& op, const void* root, const Key& from, const Key& last,
                    bool exclusive) {

@@ -1,4 +1,5 @@
-// eager_masstree/audit.hpp: a part of eager_masstree.hpp: opening, tracing for the sweep, auditing.
+// eager_masstree/audit.hpp: part of eager_masstree.hpp: creating a tree, tracing for the sweep,
+// auditing.
 #pragma once
 
 #include "index/eager_masstree/eager_masstree.hpp"
@@ -17,9 +18,9 @@ error eager_masstree<D, Keys>::damaged(const char* attempt, u64 offset, std::str
             "run `holdfast check` and restore the file from a copy"};
 }
 
-/// A layer with an empty leaf, durable.
+/// Creates a layer with an empty leaf, durably.
 template <class D, class Keys>
-result<u64> eager_masstree<D, Keys>::found(eager_space& space) {
+result<u64> eager_masstree<D, Keys>::create_root(eager_space& space) {
     operation op(space);
     auto block = op.allocate(sizeof(root_block));
     if (!block) return block;
@@ -32,7 +33,7 @@ result<u64> eager_masstree<D, Keys>::found(eager_space& space) {
     b->lock.fill(node_lock::fresh(0, false, op.generation()));
     b->word.fill(*first);
     op.written(b, sizeof *b);
-    op.commit();
+    op.persist_publication();
     return block;
 }
 
@@ -42,7 +43,8 @@ result<std::unique_ptr<eager_masstree<D, Keys>>> eager_masstree<D, Keys>::open(
     constexpr const char* attempt = "open the Masstree";
     constexpr u64 type = eager_masstree_detail::root_type + (Keys::inline_values ? 1 : 0);
     std::unique_ptr<eager_masstree> made(new eager_masstree(space));
-    const auto there = find_or_found(space, root, {attempt, type, format.version}, found);
+    const auto there =
+        find_or_create_root(space, root, {attempt, type, format.version}, create_root);
     if (!there) return tl::unexpected(there.error());
     const u64 offset = *there;
     const auto is_block = [&](u64 o) {
@@ -66,7 +68,7 @@ void eager_masstree<D, Keys>::trace_roots(tracer& t) const {
     t.visit(root_offset_, static_cast<u32>(eager_masstree_detail::what::root));
 }
 
-/// Pairs above `last` are none: what they refer to may have been removed elsewhere.
+/// Ignores pairs above `last`: the objects they refer to may have been removed elsewhere.
 template <class D, class Keys>
 void eager_masstree<D, Keys>::trace(u64 offset, u32 kind, tracer& t) const {
     using namespace eager_masstree_detail;
@@ -95,8 +97,9 @@ void eager_masstree<D, Keys>::trace(u64 offset, u32 kind, tracer& t) const {
 template <class D, class Keys>
 struct eager_masstree<D, Keys>::audit_state {
     heap_audit& a;
-    std::vector<std::pair<u64, std::string>> layers;  ///< still to be looked at, with their prefix
-    std::map<u64, u64> children;                      ///< of the level above: first keys
+    std::vector<std::pair<u64, std::string>> layers;  ///< to be audited, each with its key prefix
+    /// of the level above: the first key of each child
+    std::map<u64, u64> children;
 };
 
 template <class D, class Keys>
@@ -111,7 +114,7 @@ bool eager_masstree<D, Keys>::claim(heap_audit& a, u64 offset, u64 bytes, const 
     return a.claim(*block, what_it_is, from);
 }
 
-/// An entry of a leaf of bytes.
+/// Audits an entry of a leaf with byte-string keys.
 template <class D, class Keys>
 void eager_masstree<D, Keys>::audit_entry(audit_state& s, u64 slice, u64 word, u64 from,
                                           const std::string& prefix) const {
@@ -145,13 +148,13 @@ void eager_masstree<D, Keys>::audit_entry(audit_state& s, u64 slice, u64 word, u
     ++s.a.report().tree.records;
 }
 
-/// The nodes of a level from the left; returns the leftmost one of the level below.
+/// Audits the nodes of a level from the left. Returns the leftmost node of the level below.
 template <class D, class Keys>
 u64 eager_masstree<D, Keys>::audit_level(audit_state& s, u64 leftmost, unsigned level,
                                          const std::string& prefix) const {
     using namespace eager_masstree_detail;
     std::map<u64, u64> below;
-    std::optional<u64> end;  // of the keys so far
+    std::optional<u64> end;  // the largest `last` so far
     u64 first = 0;
     u64 from = leftmost;
     for (u64 offset = leftmost; offset != 0; offset = at<node>(offset)->next.load()) {
@@ -172,7 +175,8 @@ u64 eager_masstree<D, Keys>::audit_level(audit_state& s, u64 leftmost, unsigned 
             s.children.erase(known);
         }
         const u64 last = n.last.load();
-        const bool has_range = !end || last > *end;  // not so behind a split that was cut short
+        // false for the right half of an interrupted split
+        const bool has_range = !end || last > *end;
         std::optional<std::pair<u64, unsigned>> before;
         for (unsigned r = 0; r < o.size(); ++r) {
             const u64 k = n.key_at(o, r);
@@ -193,7 +197,8 @@ u64 eager_masstree<D, Keys>::audit_level(audit_state& s, u64 leftmost, unsigned 
         end = last;
     }
     if (end != highest) s.a.report().add(from, "the last node of a level is not the last");
-    if (!s.children.empty()) s.a.report().add(from, "a separator leads to no node of its level");
+    if (!s.children.empty())
+        s.a.report().add(from, "a separator does not point to a node of its level");
     s.children = std::move(below);
     return first;
 }

@@ -1,11 +1,11 @@
-// eager_masstree/batch.hpp: a part of eager_masstree.hpp: many inserts under two fences
+// eager_masstree/batch.hpp: part of eager_masstree.hpp: many inserts under two fences
 // (index/common/batch.hpp).
 //
-// A piece takes the leaves that are free and have room, and waits for none. It fills pairs that no
-// order word names yet, in all of them; then records and pairs are made durable together (P1), and
-// then the order words (P2), one a leaf. What it cannot place so (a full leaf, one that somebody
-// has, or had when he was killed, a new layer) is left: the first of that is inserted by itself,
-// which may make room, and the rest is a piece again.
+// A piece locks the leaves that are free and have room, without waiting. In all of them it fills
+// pairs that no order word refers to yet; then records and pairs are made durable together (P1),
+// and then the order words (P2), one for each leaf. Entries that cannot be inserted this way (a
+// full leaf, a held or stale lock, a new layer) are left over: the first one is inserted by itself,
+// which may make room, and the rest is another piece.
 #pragma once
 
 #include "index/common/batch.hpp"
@@ -15,7 +15,7 @@
 
 namespace hf {
 
-/// The leaves of a piece, with the order words that they will get.
+/// The locked leaves of a piece, with the order words that they will get.
 template <class D, class Keys>
 class eager_masstree<D, Keys>::piece_leaves {
    public:
@@ -30,21 +30,22 @@ class eager_masstree<D, Keys>::piece_leaves {
     ~piece_leaves() {
         for (std::size_t i = 0; i < count_; ++i) leaves_[i].n->lock.unlock();
     }
-    /// nullptr: somebody else has it, or has left it to be repaired, or there are too many.
+    /// nullptr: another thread holds the lock, it is stale, or too many leaves are held.
     [[nodiscard]] held* take(node& n) noexcept {
         const auto end = leaves_.begin() + static_cast<std::ptrdiff_t>(count_);
         const auto mine =
             std::find_if(leaves_.begin(), end, [&](const held& h) { return h.n == &n; });
         if (mine != end) return &*mine;
-        // No lock of an earlier opening comes to be, so what is not locked is not taken over.
-        if (count_ == leaves_.size() || node_lock::is_unsure(n.lock.load()) ||
+        // A free lock cannot become stale: only locks of earlier sessions are.
+        if (count_ == leaves_.size() || node_lock::may_be_volatile(n.lock.load()) ||
             n.lock.try_lock(op_.generation()) != node_lock::attempt::taken) {
             return nullptr;
         }
         leaves_[count_] = {&n, n.used().word()};
         return &leaves_[count_++];
     }
-    /// A leaf that led on to a layer, if nothing comes into it.
+    /// Unlocks the leaf taken last, in which the key continues in a layer, unless it has new
+    /// entries.
     void give_back(const held& h) noexcept {
         if (&h != &leaves_[count_ - 1] || h.order != h.n->order.load()) return;
         h.n->lock.unlock();
@@ -60,10 +61,10 @@ class eager_masstree<D, Keys>::piece_leaves {
    private:
     operation& op_;
     std::size_t count_ = 0;
-    std::array<held, batch_entries> leaves_;  // filled by count_
+    std::array<held, batch_entries> leaves_;  // filled up to count_
 };
 
-/// Into a pair that publish() makes visible.
+/// Stores the entry into an unused pair; publish() makes it visible.
 template <class D, class Keys>
 auto eager_masstree<D, Keys>::place_in_piece(operation& op, piece_leaves& leaves, key k, u64 made)
     -> placing {
@@ -91,7 +92,7 @@ auto eager_masstree<D, Keys>::place_in_piece(operation& op, piece_leaves& leaves
         }
         if (o.size() >= width) return placing::left;
         const unsigned slot = node::free_slot(o);
-        if (slot >= width) return placing::left;  // damage, of which a single insert will say more
+        if (slot >= width) return placing::left;  // damage, which the single insert will report
         auto& p = n.pairs[slot];
         p.key.fill(c.slice());
         if constexpr (has_layers) {
@@ -127,9 +128,9 @@ result<u64> eager_masstree<D, Keys>::insert_piece(operation& op,
             if (p == placing::done) records[i] = 0;
             return p;
         });
-        op.settle();  // P1 of all
+        op.persist_unpublished();  // P1 for all leaves
         leaves.publish();
-        op.commit();  // P2 of all, before the leaves are given back
+        op.persist_publication();  // P2 for all leaves, before they are unlocked
     }
     return rest.insert(*this, op, inserted);
 }

@@ -1,69 +1,72 @@
-// index/eager_masstree/eager_masstree.hpp: P-Masstree: a trie of B-link trees, durable with every
-// operation.
+// index/eager_masstree/eager_masstree.hpp: P-Masstree: a trie of B-link trees in which every
+// operation is durable.
 //
-// Purpose. The ordered index of few, wide nodes. A layer is a B-link tree over eight bytes of the
-// key; keys that share these go on in a layer of their own. Integers have one layer, and their
-// values lie beside them in the leaves: an insert is a pair and an order word.
+// Purpose. The ordered index with few, wide nodes. A layer is a B-link tree over eight bytes of the
+// key; keys that share these bytes continue in a layer of their own. Integers have one layer, and
+// their values are stored in the leaves: an insert is a pair and an order word.
 //
-//     root block --> | 0 | 40 |            level 1: the first key of each child
-//                      |    |
-//                  | 3 17 | --> | 40 52 |  level 0, last = 39 and the highest number
+//      root block --> | 0 | 40 |            level 1: the first key of each child
+//                       |    |
+//                   | 3 17 | --> | 40 52 |  level 0, last = 39 and the highest number
 //
 // It shares slices, length classes and permutations with the tree of the checkpointing disciplines
-// (index/masstree). That one shifts interior nodes, turns roots where they stand and logs nodes
-// before they are split; here each of these is one word that another store cannot tear, so nodes
-// and splits are others.
+// (index/masstree). That tree shifts the entries of interior nodes, changes roots in place, and
+// logs nodes before a split. Here each of these steps must be a single untorn store, so nodes and
+// splits are different.
 //
-// On the medium. node.hpp; records as index/common/keys.hpp has them.
+// On the medium. node.hpp; records: index/common/keys.hpp.
 //
 // Invariants.
-//  I1  The nodes of a level, linked by `next`, part the keys: a node's begin behind the `last` of
-//      the one before it. Nothing else says where a key is: pairs above `last` are no pairs, and a
-//      missing separator costs a step to the right.
-//  I2  A pair that `order` doesn't name may be written by the holder of the lock.
-//  I3  With which key a node's range begins never changes, and a separator says just that. So who
-//      has come to a node by a key at or above it is right there, or further to the right, as long
-//      as the node is not gone. What is gone is a leaf that had run empty, or an interior node
-//      whose only child went (unlink.hpp); it leads on as it did. A level's first node, and
-//      layers, stay.
+//  I1  The nodes of a level, linked by `next`, partition the keys: a node's range begins after the
+//      `last` of the node before it. Nothing else determines where a key is: pairs above `last` are
+//      ignored, and a missing separator costs a step to the right.
+//  I2  A pair that `order` does not refer to may be written by the holder of the lock.
+//  I3  The first key of a node's range never changes, and its separator is that key. So an
+//      operation that has reached a node by a key at or above it is at the right node, or must go
+//      right, as long as the node is not unlinked. The unlinked nodes are leaves that were empty,
+//      and interior nodes whose only child was unlinked (unlink.hpp); their `next` stays. A level's
+//      first node, and layers, are never unlinked.
 //  I4  Equal slices of a layer are never separated: there are ten at most.
-//  I5  The version in the lock changes behind the order word that takes a pair's name away, and
-//      before the pair is written again: so who has seen both the old order and the new pair sees
-//      another version. And it changes between a larger `last` and the link that goes with it:
-//      other pairs of both are none of a moment's. (A smaller `last` comes behind its link.)
+//  I5  The version in the lock changes after the order word that drops a pair, and before the pair
+//      is written again: so a reader that has loaded both the old order and the new pair sees a
+//      changed version. It also changes between a larger `last` and the link that belongs to it, so
+//      a reader cannot combine the one with an older version of the other. (A smaller `last` is
+//      stored after its link.)
 //
 // Persist order (P1, P2: eager/operation.hpp).
 //  M1  a right half < its left half's `next`
-//  M2  the left half's words < the separator above. They lie in one line, stored in this order:
-//      next, last, order. Whatever prefix of them a crash leaves is a whole tree by I1: with `next`
-//      alone the right half is a node without keys; with `last` too, the left half has pairs that
-//      are none.
-//  M3  a separator < the left half's unlock. So a split without one shows a dead lock.
-//  M4  a layer < the word that leads to it, in place of the record that had been there alone
-//  M5  a separator is gone < the left neighbour's `last` takes the range, and its `next` leads past
-//  M6  these two words, in this order in one line < the node is called gone, unlocked, retired
+//  M2  the left half's words < the separator above. They are in one line and stored in this order:
+//      next, last, order. Any prefix of them is a consistent tree by I1: with `next` alone the
+//      right half is a node without keys; with `last` too, the left half has pairs that are
+//      ignored.
+//  M3  a separator < the left half's unlock. So a split without a separator has a stale lock.
+//  M4  a layer < the word that points to it, which replaces the record that had been there alone
+//  M5  the separator's removal < the left neighbour's `last` includes the range, and its `next`
+//      skips the node
+//  M6  these two words, in this order in one line < the node is marked as gone, unlocked, retired
 // A pair in the line of the order word needs no fence before it: it is stored first (PCSO).
 //
-// Recovery. None at an opening. Who locks a node whose holder is dead (node_lock) trims it, unlinks
-// a right half that never got its keys, and posts the separator; under this lock, and each of them
-// is found done when it is. An unlinking that was cut short is one of these: an empty leaf gets its
-// separator again, unless nobody sees that it was taken away, or is a right half without keys.
+// Recovery. open() does nothing. A writer that reclaims the stale lock of a node (node_lock) trims
+// it, unlinks a right half that never got its keys, and inserts the separator, all under this lock;
+// each step does nothing if it was done before. An interrupted unlinking is covered, too: the empty
+// leaf gets its separator again (unless no stale lock shows that it was removed), or is a right
+// half without keys.
 //
-// Concurrency. A writer locks a leaf, and for a split the parent behind it: from below upwards, and
-// on a level one node at a time, or from the left. Who gets the lock of a node that is gone goes
-// down again. Readers take no lock. They read a node again
-// when its version has changed meanwhile: a pair has been taken away then, so somebody has got on.
-// Behind their last load of a node they look at its lock: held, the node's lines are noted (path
-// guard).
+// Concurrency. Lock order: a writer locks a leaf, and for a split then the parent; from lower to
+// higher levels, and within a level one node at a time or from left to right. A writer that has
+// locked an unlinked node descends again. Readers take no lock. They read a node again if its
+// version has changed meanwhile; that means that a pair was removed, so another thread has made
+// progress. After their last load of a node they check its lock: if it is held, the node's lines
+// are recorded (flush-on-read).
 //
-// Full region. An error of the record's allocation or of the right half's, before anything is
-// visible. A separator that gets no memory is left out (I1). Removes need none, and what they take
-// away neither.
+// Full region. Allocating the record or the right half fails before anything is visible. A
+// separator without memory is left out (I1). Removes and unlinking allocate nothing.
 //
-// Bad input. Keys and values over their limits: errc::too_large. Another index's root:
-// errc::incompatible. audit() finds damage; it follows no offset that is not a block's. Operations
-// end on it: steps are counted, and who locks a node has looked at its level, which is above those
-// of the nodes that the thread has locked: so it never waits for itself.
+// Bad input. Keys and values over their limits: errc::too_large. The root of another index:
+// errc::incompatible. audit() finds damage and follows no offset that is not an allocated block.
+// Operations throw damage and terminate: steps are counted, and a thread checks a node's level
+// before it locks it, which must be above those of the nodes it holds, so it never waits for
+// itself.
 //
 // Literature. Mao, Kohler, Morris, "Cache craftiness for fast multicore key-value storage", EuroSys
 // 2012; Lehman, Yao, "Efficient locking for concurrent operations on B-trees", TODS 1981; Lee et
@@ -106,7 +109,7 @@ class eager_masstree final : public traced {
         return write(op, k, v, wanted::absent, ignore);
     }
     using piece_entry = std::pair<key, value>;
-    /// Up to batch_entries inserts under two fences (batch.hpp); how many keys were new.
+    /// Up to batch_entries inserts under two fences (batch.hpp). Returns the number of new keys.
     [[nodiscard]] result<u64> insert_piece(operation& op, std::span<const piece_entry> piece);
     template <class Old = ignore_old>
     [[nodiscard]] result<bool> upsert(operation& op, key k, value v, Old&& old = {}) {
@@ -121,12 +124,13 @@ class eager_masstree final : public traced {
     template <class Found>
     bool get(operation& op, key k, Found&& found) const;
 
-    /// visit(key, value), at most `most` times, from the first key that is not below `lower`.
+    /// visit(key, value) of at most `most` entries in ascending order, starting at the first key >=
+    /// `lower`. Returns the number visited.
     template <class Visit>
     u64 scan(eager_space& space, key lower, u64 most, Visit&& visit) const {
         return scan_from<true>(space, lower, most, visit);
     }
-    /// The same downwards, from the last key that is not above `upper`.
+    /// scan() in descending order, starting at the last key <= `upper`.
     template <class Visit>
     u64 scan_back(eager_space& space, key upper, u64 most, Visit&& visit) const {
         return scan_from<false>(space, upper, most, visit);
@@ -150,7 +154,7 @@ class eager_masstree final : public traced {
                                       eager_masstree_detail::number_cursor>;
 
     enum class wanted : u8 { absent, any, present };
-    /// A node whose keys begin with `low`.
+    /// A node, and the first key of its range.
     struct spot {
         node* n;
         u64 low;
@@ -185,13 +189,13 @@ class eager_masstree final : public traced {
             return word;
         }
     }
-    /// A key that is led to a layer goes on there. Throws damage.
+    /// Checks that the key may continue in a layer. Throws damage.
     static void check_goes_on(operation& op, const cursor& c, const root_block* layer) {
         if (c.length_class() != eager_masstree_detail::longer) [[unlikely]] {
             op.fail(layer, "a layer lies below a key that ends above it");
         }
     }
-    /// Whether an entry at a cursor's place is another key's, which shares the slice.
+    /// Whether the entry found for the cursor belongs to another key with the same slice.
     [[nodiscard]] bool is_of_another(const cursor& c, u64 word) const noexcept {
         if constexpr (has_layers) {
             return c.length_class() == eager_masstree_detail::longer &&
@@ -201,14 +205,14 @@ class eager_masstree final : public traced {
         }
     }
 
-    // --- finding (find.hpp) ---
-    static void saw_node(operation& op, const node& n, u64 lock_word) noexcept;
+    // --- searching (find.hpp) ---
+    static void note_node_read(operation& op, const node& n, u64 lock_word) noexcept;
     static bool is_changed(u64 before, u64 after) noexcept {
         return node_lock::version_of(before) != node_lock::version_of(after);
     }
     [[nodiscard]] spot descend(operation& op, const root_block& root, u64 slice,
                                unsigned level) const;
-    /// The same from a node of a higher level on, or of that level.
+    /// Continues a descent from `s`, which is at `level` or above.
     [[nodiscard]] spot descend(operation& op, spot s, u64 slice, unsigned level) const;
     void go_right(operation& op, spot& s, u64 before, u64 last) const;
     [[nodiscard]] entry find(operation& op, spot s, const cursor& c) const;
@@ -241,7 +245,7 @@ class eager_masstree final : public traced {
     void repair(operation& op, root_block& root, node& n);
     void shade_pair(operation& op, const node& n, unsigned slot);
 
-    // --- empty nodes go (unlink.hpp) ---
+    // --- removing empty nodes (unlink.hpp) ---
     void unlink_empty(operation& op, root_block& root, u64 slice);
     [[nodiscard]] bool unlink(operation& op, root_block& root, unsigned level, u64 low, u64 child,
                               u64& lonely);
@@ -254,8 +258,8 @@ class eager_masstree final : public traced {
     struct leaf_copy;
     struct scan_state;
     class leaves_ahead;
-    /// Whether a leaf's pairs are copied to where those are that the scan has collected: all that
-    /// it has in bounds is taken, as it is.
+    /// Whether a leaf's pairs are copied directly to the end of the scan's collected entries,
+    /// because everything in bounds is taken unchanged.
     template <bool Up>
     static constexpr bool is_copied_in_place = Up && !has_layers;
     void copy_leaf(operation& op, spot s, u64 slice, leaf_copy& l) const;
@@ -268,7 +272,7 @@ class eager_masstree final : public traced {
 
     // --- audits (audit.hpp) ---
     struct audit_state;
-    [[nodiscard]] static result<u64> found(eager_space& space);
+    [[nodiscard]] static result<u64> create_root(eager_space& space);
     [[nodiscard]] error damaged(const char* attempt, u64 offset, std::string why) const;
     bool claim(heap_audit& a, u64 offset, u64 bytes, const char* what_it_is, u64 from) const;
     void audit_layer(audit_state& s, u64 offset, const std::string& prefix) const;

@@ -1,4 +1,4 @@
-// eager_masstree/find.hpp: a part of eager_masstree.hpp: ways down, and get.
+// eager_masstree/find.hpp: part of eager_masstree.hpp: descents, and get.
 #pragma once
 
 #include "index/eager_masstree/eager_masstree.hpp"
@@ -7,32 +7,35 @@
 
 namespace hf {
 
-/// What a writer is changing is noted: it is durable before it is relied upon.
+/// Records a node's lines if a writer holds its lock, so that they are durable before the operation
+/// depends on them.
 template <class D, class Keys>
-[[gnu::always_inline]] inline void eager_masstree<D, Keys>::saw_node(operation& op, const node& n,
-                                                                     u64 lock_word) noexcept {
-    op.saw_word(lock_word, &n, sizeof(node));
+[[gnu::always_inline]] inline void eager_masstree<D, Keys>::note_node_read(operation& op,
+                                                                           const node& n,
+                                                                           u64 lock_word) noexcept {
+    op.note_dependency(lock_word, &n, sizeof(node));
 }
 
-/// The keys wanted are above `last`, which was loaded behind the lock's word `before`. The link
-/// goes with that `last`, or nobody moves: the node may have taken its neighbour's range meanwhile,
-/// and lead past it (I5).
+/// Moves right, because the searched slice is above `last`, which was loaded after the lock word
+/// `before`. Stays if the version has changed: the node may have taken over its neighbour's range,
+/// and `next` may skip the neighbour (I5).
 template <class D, class Keys>
 void eager_masstree<D, Keys>::go_right(operation& op, spot& s, u64 before, u64 last) const {
     op.took_step();
     const u64 next = s.n->next.load();
     const u64 after = s.n->lock.load();
     if (is_changed(before, after)) return;
-    saw_node(op, *s.n, after);
+    note_node_read(op, *s.n, after);
     s = {at<node>(next), last + 1};
 }
 
-/// The node of a level to which a slice belongs, or did a moment ago; none: no such level yet.
+/// Returns the node of a level whose range contained the slice a moment ago; n = nullptr: the level
+/// does not exist yet.
 template <class D, class Keys>
 auto eager_masstree<D, Keys>::descend(operation& op, const root_block& root, u64 slice,
                                       unsigned level) const -> spot {
     spot s{at<node>(root.word.load()), 0};
-    op.saw(root.lock, &root, sizeof root);
+    op.note_dependency(root.lock, &root, sizeof root);
     if (s.n->level() < level) return {nullptr, 0};
     return descend(op, s, slice, level);
 }
@@ -56,12 +59,12 @@ auto eager_masstree<D, Keys>::descend(operation& op, spot s, u64 slice, unsigned
         const u64 child = p.word.load();
         const u64 after = s.n->lock.load();
         if (rank < 0 || is_changed(before, after)) continue;
-        saw_node(op, *s.n, after);
+        note_node_read(op, *s.n, after);
         s = {at<node>(child), std::max(s.low, low)};
     }
 }
 
-/// In the leaf that descend() has found, or to the right of it.
+/// Finds an entry in the leaf that descend() has returned, or to the right of it.
 template <class D, class Keys>
 auto eager_masstree<D, Keys>::find(operation& op, spot s, const cursor& c) const -> entry {
     for (;;) {
@@ -76,7 +79,7 @@ auto eager_masstree<D, Keys>::find(operation& op, spot s, const cursor& c) const
         op.took_step();
         const u64 after = s.n->lock.load();
         if (is_changed(before, after)) continue;
-        saw_node(op, *s.n, after);
+        note_node_read(op, *s.n, after);
         return {place.is_there, word};
     }
 }
@@ -97,7 +100,7 @@ bool eager_masstree<D, Keys>::get(operation& op, key k, Found&& found) const {
                 continue;
             }
         }
-        op.observed();
+        op.persist_dependencies();
         if (!e.is_there || is_of_another(c, e.word)) return false;
         found(value_if_sound(e.word));
         return true;

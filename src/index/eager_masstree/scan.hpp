@@ -1,8 +1,8 @@
-// eager_masstree/scan.hpp: a part of eager_masstree.hpp: keys in order, upwards and downwards.
+// eager_masstree/scan.hpp: part of eager_masstree.hpp: scans in both directions.
 //
-// A scan copies a leaf's pairs, as they are at one moment, and goes on behind that leaf's last key,
-// or before its first one. It collects up to 128 of them, makes sure that they are durable, and
-// visits them; then a new operation begins behind the last one.
+// A scan copies a leaf's pairs as of one moment, and continues after that leaf's last key, or
+// before its first one. It collects up to 128 entries, makes them durable, and visits them; then a
+// new operation continues after the last one.
 #pragma once
 
 #include "index/common/scan.hpp"
@@ -22,33 +22,34 @@ struct eager_masstree<D, Keys>::leaf_copy {
     u64 last;
     u64 next;
     unsigned count;
-    copied* pairs;  ///< where they go: room for a leaf's
+    copied* pairs;  ///< destination, with room for a leaf's pairs
 };
 
 template <class D, class Keys>
 struct eager_masstree<D, Keys>::scan_state {
     static constexpr u64 most_collected = 128;
     static constexpr unsigned most_depth = most_key_bytes / 8 + 2;
-    bool is_exclusive = false;  ///< the bound itself is left out
-    u64 first = 0;              ///< those before it are not in bounds
-    u64 wanted = 0;             ///< up to this one
+    bool is_exclusive = false;  ///< excludes the bound itself
+    u64 first = 0;              ///< entries before this index are out of bounds
+    u64 wanted = 0;             ///< entries to collect
     u64 count = 0;
-    unsigned depth = 0;  ///< layers
-    /// With room for what is not in bounds of the first leaf, and of the last one.
+    unsigned depth = 0;  ///< number of layers
+    /// Has room for the entries of the first and the last leaf that are out of bounds.
     std::array<copied, most_collected + 2 * eager_masstree_detail::width> all;
 
     [[nodiscard]] bool is_full() const noexcept { return count == wanted; }
     void add(u64 slice, u64 word) noexcept { all[count++] = {slice, word}; }
 };
 
-/// Which leaves a scan will come to, by the nodes above them. Only hints: it looks at no lock.
+/// Predicts the leaves of a scan from their parent and prefetches them. Takes no locks: only hints.
 template <class D, class Keys>
 class eager_masstree<D, Keys>::leaves_ahead {
    public:
     explicit leaves_ahead(const eager_masstree& t) noexcept : tree_(t) {}
-    /// Behind the leaf of a slice, below `parent` (nullptr: there is none), of so many keys.
+    /// Starts after the leaf of `slice`, for about `keys` keys. `parent`: its parent; nullptr:
+    /// none.
     void begin(const node* parent, u64 slice, u64 keys) noexcept {
-        constexpr u64 usual = 9;  ///< keys of a leaf
+        constexpr u64 usual = 9;  ///< entries of a typical leaf
         constexpr u64 at_once = 5;
         parent_ = parent;
         if (parent_ == nullptr) return;
@@ -78,7 +79,7 @@ class eager_masstree<D, Keys>::leaves_ahead {
     u64 left_ = 0;
 };
 
-/// The leaf to which a slice belongs, at or to the right of `s`.
+/// Copies the leaf whose range contains `slice`, at `s` or to the right of it.
 template <class D, class Keys>
 void eager_masstree<D, Keys>::copy_leaf(operation& op, spot s, u64 slice, leaf_copy& l) const {
     for (;;) {
@@ -93,25 +94,25 @@ void eager_masstree<D, Keys>::copy_leaf(operation& op, spot s, u64 slice, leaf_c
             op.fail(s.n, "a leaf has more keys than there is room for");
         }
         unsigned count = o.size();
-        // Those that are not in use, too: how many are nobody could predict.
+        // Copies the unused pairs, too: a loop with a fixed count has no mispredicted end.
 #pragma GCC unroll 14
         for (unsigned r = 0; r < eager_masstree_detail::width; ++r) {
             const auto& p = s.n->pair_at(o, r);
             l.pairs[r] = {p.key.load(), p.word.load()};
         }
-        // In a split's middle, or behind one that a crash has cut short.
+        // Drop pairs above `last`: a split is in progress or was interrupted by a crash.
         while (count != 0 && l.pairs[count - 1].slice > l.last) --count;
         l.count = count;
         l.low = s.low;
         l.next = s.n->next.load();
         const u64 after = s.n->lock.load();
         if (is_changed(before, after)) continue;
-        saw_node(op, *s.n, after);
+        note_node_read(op, *s.n, after);
         return;
     }
 }
 
-/// What a leaf has at or behind the bound, in the direction of the scan.
+/// Collects the leaf's entries at or after the bound, in the direction of the scan.
 template <class D, class Keys>
 template <bool Up>
 void eager_masstree<D, Keys>::collect_leaf(operation& op, const leaf_copy& l, const cursor* bound,
@@ -187,7 +188,7 @@ void eager_masstree<D, Keys>::collect(operation& op, const root_block& root, con
         if constexpr (Up) {
             ahead.load_next();
         } else {
-            // The leaf may have taken the range of one that the scan has left behind.
+            // The leaf may have taken over the range of a leaf that the scan has already visited.
             while (l.count != 0 && l.pairs[l.count - 1].slice > from) --l.count;
         }
         collect_leaf<Up>(op, l, bound, s);
@@ -216,7 +217,7 @@ u64 eager_masstree<D, Keys>::scan_from(eager_space& space, key bound, u64 most,
         s.depth = 0;
         const cursor begin{key(from)};
         collect<Up>(op, *root_, &begin, s);
-        op.observed();
+        op.persist_dependencies();
         key last{};
         for (u64 i = s.first; i < s.count; ++i) {
             if constexpr (has_layers) {

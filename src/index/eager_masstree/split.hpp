@@ -1,11 +1,12 @@
-// eager_masstree/split.hpp: a part of eager_masstree.hpp: locking, splits, and their repair.
+// eager_masstree/split.hpp: part of eager_masstree.hpp: locking, splits, and their repair.
 #pragma once
 
 #include "index/eager_masstree/eager_masstree.hpp"
 
 namespace hf {
 
-/// Locks the node of that level to which a slice belongs, from `n` on to the right. Throws damage.
+/// Locks the node of `level` whose range contains the slice, starting at `n` and going right.
+/// Throws damage.
 template <class D, class Keys>
 auto eager_masstree<D, Keys>::lock_for(operation& op, root_block& root, node* n, u64 slice,
                                        unsigned level) -> node& {
@@ -16,8 +17,8 @@ auto eager_masstree<D, Keys>::lock_for(operation& op, root_block& root, node* n,
             or_give_back(n->lock, [&] { repair(op, root, *n); });
         }
         if (n->is_gone()) [[unlikely]] {
-            // Its keys are its left neighbour's. Whoever said so had unlinked it, so it is not met
-            // again.
+            // The left neighbour has its keys. The thread that marked this node had unlinked it
+            // first, so a new descent does not reach it.
             n->lock.unlock();
             n = descend(op, root, slice, level).n;
             if (n == nullptr) op.fail(&root, "a level has gone");
@@ -31,7 +32,7 @@ auto eager_masstree<D, Keys>::lock_for(operation& op, root_block& root, node* n,
     }
 }
 
-/// A reference is about to lie in another node: the sweep may have come by there already.
+/// A reference is about to be copied into another node, which the sweep may have traced already.
 template <class D, class Keys>
 void eager_masstree<D, Keys>::shade_pair(operation& op, const node& n, unsigned slot) {
     using namespace eager_masstree_detail;
@@ -43,9 +44,8 @@ void eager_masstree<D, Keys>::shade_pair(operation& op, const node& n, unsigned 
     }
 }
 
-/// How many pairs of a full node, which is to have room for `slice`, stay when it is split; 0: it
-/// cannot be (I4). Half of them; but where keys come in ascending order, nobody fills up what was
-/// left.
+/// The number of pairs that stay in a full node when it is split to make room for `slice`; 0: it
+/// cannot be split (I4). Half of them; but all that fit, if keys are inserted in ascending order.
 template <class D, class Keys>
 unsigned eager_masstree<D, Keys>::kept_in_split(const node& n, order_word o, u64 slice) noexcept {
     using eager_masstree_detail::width;
@@ -63,8 +63,8 @@ unsigned eager_masstree<D, Keys>::kept_in_split(const node& n, order_word o, u64
     return keeps;
 }
 
-/// Parts a full node, which is locked and stays so; the right half is not. There is room for
-/// `slice` in one of both, or will be after another split.
+/// Splits a full node, which is locked and stays so; the right half is not locked. One of both has
+/// room for `slice`, or will after another split.
 template <class D, class Keys>
 result<void> eager_masstree<D, Keys>::split(operation& op, root_block& root, node& n, u64 slice) {
     using namespace eager_masstree_detail;
@@ -74,7 +74,7 @@ result<void> eager_masstree<D, Keys>::split(operation& op, root_block& root, nod
     };
     if (!o.is_valid() || n.level() == highest_level) return refuse("a node's order is impossible");
     const unsigned keeps = kept_in_split(n, o, slice);
-    if (keeps == 0) return refuse("all keys of a node are the same");  // I4
+    if (keeps == 0) return refuse("all keys of a node are the same");  // I4 is violated
     auto made = op.allocate(sizeof(node));
     if (!made) return tl::unexpected(made.error());
     node& right = *at<node>(*made);
@@ -88,20 +88,20 @@ result<void> eager_masstree<D, Keys>::split(operation& op, root_block& root, nod
     }
     if (next != 0) op.shade(*this, next, static_cast<u32>(what::node));
     op.written(&right, node::fresh_bytes(width - keeps));
-    op.settle();
+    op.persist_unpublished();
     HF_PERSIST_POINT("masstree M1: a right half is durable before its left half leads to it");
     n.next.store(*made);
     n.last.store(separator - 1);
     op.publish(n.order, (o.word() & ~u64{15}) | keeps);
     n.lock.count_version();  // I5
-    op.commit();
+    op.persist_publication();
     HF_PERSIST_POINT("masstree M2: a split is durable before its separator");
     post(op, root, level + 1, separator, *made);
     HF_PERSIST_POINT("masstree M3: a separator is durable before the left half is unlocked");
     return {};
 }
 
-/// Puts a separator into a level. Without memory it is left out: I1.
+/// Inserts a separator into a level. Without memory it is left out (I1).
 template <class D, class Keys>
 void eager_masstree<D, Keys>::post(operation& op, root_block& root, unsigned level, u64 separator,
                                    u64 child) {
@@ -125,7 +125,7 @@ void eager_masstree<D, Keys>::post(operation& op, root_block& root, unsigned lev
     }
 }
 
-/// A root above the one that there is. False: there is one already.
+/// Adds a root above the current one. False: another thread has already done so.
 template <class D, class Keys>
 bool eager_masstree<D, Keys>::grow(operation& op, root_block& root, unsigned level, u64 separator,
                                    u64 child) {
@@ -141,16 +141,17 @@ bool eager_masstree<D, Keys>::grow(operation& op, root_block& root, unsigned lev
             n.fill_pair(1, separator, child);
             op.written(&n, node::fresh_bytes(2));
             op.shade(*this, below, static_cast<u32>(what::node));
-            op.settle();
+            op.persist_unpublished();
             op.publish(root.word, *made);
-            op.commit();
+            op.persist_publication();
         }
     }
     root.lock.unlock();
     return is_wanted;
 }
 
-/// The holder of the node's lock died in an earlier opening: what it may have left is finished.
+/// Completes the change that a dead process left in a node, whose stale lock the caller has
+/// reclaimed.
 template <class D, class Keys>
 void eager_masstree<D, Keys>::repair(operation& op, root_block& root, node& n) {
     using namespace eager_masstree_detail;
@@ -164,19 +165,19 @@ void eager_masstree<D, Keys>::repair(operation& op, root_block& root, node& n) {
         // The right half never got its keys.
         const u64 unused = std::exchange(next, at<node>(next)->next.load());
         if (next != 0) op.shade(*this, next, static_cast<u32>(what::node));
-        op.settle();
+        op.persist_unpublished();
         op.publish(n.next, next);
-        op.commit();
+        op.persist_publication();
         op.retire(*this, unused, static_cast<u32>(what::node));
     }
     const order_word o = n.used();
     unsigned keeps = o.size();
     while (keeps != 0 && n.key_at(o, keeps - 1) > last) --keeps;
     if (keeps != o.size()) {
-        op.settle();
+        op.persist_unpublished();
         op.publish(n.order, (o.word() & ~u64{15}) | keeps);
         n.lock.count_version();  // I5
-        op.commit();
+        op.persist_publication();
     }
     if (next != 0) post(op, root, n.level() + 1, last + 1, next);
 }

@@ -1,11 +1,12 @@
-// eager_masstree/write.hpp: a part of eager_masstree.hpp: what changes one leaf.
+// eager_masstree/write.hpp: part of eager_masstree.hpp: changes of one leaf.
 #pragma once
 
 #include "index/eager_masstree/eager_masstree.hpp"
 
 namespace hf {
 
-/// What a write puts into a leaf: an integer's value, or a record, made when it is needed.
+/// The word that a write stores in a leaf: an integer's value, or a record, made when it is first
+/// needed.
 template <class D, class Keys>
 struct eager_masstree<D, Keys>::fresh_record {
     fresh_record(operation& o, key k, value v) : op(o), name(k), content(v) {}
@@ -72,7 +73,7 @@ result<bool> eager_masstree<D, Keys>::write(operation& op, key k, value v, wante
         const bool is_there = place.is_there && !clashes;
         if (want == (is_there ? wanted::absent : wanted::present)) {
             n.lock.unlock();
-            op.observed();
+            op.persist_dependencies();
             return false;
         }
         const bool splits = !place.is_there && o.full();
@@ -87,23 +88,23 @@ result<bool> eager_masstree<D, Keys>::write(operation& op, key k, value v, wante
     }
 }
 
-/// A pair that is there from now on. Above a leaf it is a child.
+/// Inserts a pair at a rank. In an interior node the word is a child.
 template <class D, class Keys>
 void eager_masstree<D, Keys>::put(operation& op, node& n, unsigned rank, u64 slice, u64 word) {
     const order_word o = n.used();
     const unsigned slot = o.size() < eager_masstree_detail::width ? node::free_slot(o) : 15;
     if (slot >= eager_masstree_detail::width) op.fail(&n, "the order of a node is damaged");
     auto& p = n.pairs[slot];
-    // Nobody looks at a pair that has no name (I2); the order word publishes it.
+    // Readers ignore a pair that `order` does not refer to (I2); the order word publishes it.
     p.key.fill(slice);
     p.word.fill(word);
     if (!same_line(&p, &n)) op.written_line(&p);
-    op.settle();
+    op.persist_unpublished();
     op.publish(n.order, o.inserted(rank, slot).word());
-    op.commit();
+    op.persist_publication();
 }
 
-/// A key that is new. The leaf has room; it is unlocked.
+/// Inserts a new key. The leaf has room; unlocks it.
 template <class D, class Keys>
 result<void> eager_masstree<D, Keys>::add(operation& op, node& n, unsigned rank, const cursor& c,
                                           fresh_record& r) {
@@ -114,7 +115,7 @@ result<void> eager_masstree<D, Keys>::add(operation& op, node& n, unsigned rank,
     return {};
 }
 
-/// Another value. The leaf is unlocked.
+/// Replaces the value of an entry. Unlocks the leaf.
 template <class D, class Keys>
 template <class Old>
 result<void> eager_masstree<D, Keys>::replace(operation& op, node& n, unsigned slot,
@@ -123,10 +124,10 @@ result<void> eager_masstree<D, Keys>::replace(operation& op, node& n, unsigned s
     auto& word = n.pairs[slot].word;
     const u64 was = word.load();
     if (auto ok = r.make(); !ok) return ok;
-    op.settle();
+    op.persist_unpublished();
     op.publish(word, r.word(entry_word::class_of(was)));
     r.is_published();
-    op.commit();
+    op.persist_publication();
     n.lock.unlock();
     old(value_of(was));
     if constexpr (has_layers) op.retire(*this, entry_word::offset_of(was), leaf);
@@ -155,7 +156,7 @@ bool eager_masstree<D, Keys>::remove(operation& op, key k, Old&& old) {
         }
         if (!place.is_there || is_of_another(c, word)) {
             n.lock.unlock();
-            op.observed();
+            op.persist_dependencies();
             return false;
         }
         const bool empties = o.size() == 1;
@@ -167,23 +168,23 @@ bool eager_masstree<D, Keys>::remove(operation& op, key k, Old&& old) {
     }
 }
 
-/// A key leaves. The leaf is unlocked.
+/// Removes a key. Unlocks the leaf.
 template <class D, class Keys>
 template <class Old>
 void eager_masstree<D, Keys>::take_out(operation& op, node& n, unsigned rank, Old&& old) {
     using namespace eager_masstree_detail;
     const order_word o = n.used();
     const u64 word = n.pair_at(o, rank).word.load();
-    op.settle();
+    op.persist_unpublished();
     op.publish(n.order, o.removed(rank).word());
     n.lock.count_version();  // I5
-    op.commit();
+    op.persist_publication();
     n.lock.unlock();
     old(value_of(word));
     if constexpr (has_layers) op.retire(*this, entry_word::offset_of(word), leaf);
 }
 
-/// Two keys that share more slices than this one: layers until they part. The leaf is unlocked.
+/// Makes layers for two keys that share this slice, down to where they differ. Unlocks the leaf.
 template <class D, class Keys>
 result<void> eager_masstree<D, Keys>::make_layer(operation& op, node& n, unsigned slot,
                                                  const cursor& c, fresh_record& r) {
@@ -243,11 +244,11 @@ result<void> eager_masstree<D, Keys>::make_layer(operation& op, node& n, unsigne
             op.written(above, node::fresh_bytes(2));
         }
         op.shade(*this, there, leaf);
-        op.settle();
+        op.persist_unpublished();
         HF_PERSIST_POINT("masstree M4: a layer is durable before the word that leads to it");
         op.publish(word, entry_word::of(longer, true, made.front()));
         r.is_published();
-        op.commit();
+        op.persist_publication();
         n.lock.unlock();
     }
     return {};

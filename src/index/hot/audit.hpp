@@ -1,4 +1,4 @@
-// hot/audit.hpp: a part of hot.hpp: opening, tracing for the sweep, auditing.
+// hot/audit.hpp: part of hot.hpp: creating a trie, tracing for the sweep, auditing.
 #pragma once
 
 #include "index/hot/hot.hpp"
@@ -18,9 +18,9 @@ error hot<D, Keys>::damaged(const char* attempt, u64 offset, std::string why) co
             "run `holdfast check` and restore the file from a copy"};
 }
 
-/// An empty trie: its root's block, durable.
+/// Creates an empty trie, durably: its root block.
 template <class D, class Keys>
-result<u64> hot<D, Keys>::found(eager_space& space) {
+result<u64> hot<D, Keys>::create_root(eager_space& space) {
     operation op(space);
     auto offset = op.allocate(line_size);
     if (!offset) return offset;
@@ -28,7 +28,7 @@ result<u64> hot<D, Keys>::found(eager_space& space) {
     r->lock.fill(node_lock::fresh(0, false, op.generation()));
     r->word.fill(0);
     op.written_line(r);
-    op.commit();
+    op.persist_publication();
     return offset;
 }
 
@@ -37,7 +37,8 @@ result<std::unique_ptr<hot<D, Keys>>> hot<D, Keys>::open(eager_space& space,
                                                          std::string_view root) {
     constexpr u64 type = hot_detail::root_type + (Keys::inline_values ? 1 : 0);
     std::unique_ptr<hot> made(new hot(space));
-    const auto there = find_or_found(space, root, {"open the HOT", type, format.version}, found);
+    const auto there =
+        find_or_create_root(space, root, {"open the HOT", type, format.version}, create_root);
     if (!there) return tl::unexpected(there.error());
     const u64 offset = *there;
     const swept::run* r = space.heap().run_of(offset);
@@ -75,7 +76,7 @@ template <class D, class Keys>
 struct hot<D, Keys>::audit_state {
     using kept_key = std::conditional_t<std::is_same_v<key, std::string_view>, std::string, key>;
     heap_audit& a;
-    std::vector<level> chain;  ///< the way to what is being looked at
+    std::vector<level> chain;  ///< the path to the node being audited
     std::optional<kept_key> last = std::nullopt;
 };
 
@@ -112,7 +113,7 @@ void hot<D, Keys>::audit_record(audit_state& s, u64 word, u64 from) const {
     if (slot_word::what_of(word) == what::record) ++s.a.report().tree.records;
 }
 
-/// Whether it can be walked.
+/// Audits a node's format. Returns whether its entries can be walked.
 template <class D, class Keys>
 bool hot<D, Keys>::audit_node(audit_state& s, u64 word, u64 from) const {
     using namespace hot_detail;
@@ -120,7 +121,7 @@ bool hot<D, Keys>::audit_node(audit_state& s, u64 word, u64 from) const {
     const u32 count = slot_word::count_of(word);
     if (!is_node_kind(w) || count < 2 || count > most_entries ||
         (path::is_short && has_groups(w))) {
-        s.a.report().add(from, "a word leads to something unknown");
+        s.a.report().add(from, "a word points to something unknown");
         s.a.report().mark_incomplete();
         return false;
     }

@@ -1,38 +1,39 @@
-// hot/batch.hpp: a part of hot.hpp: many inserts under two fences (index/common/batch.hpp).
+// hot/batch.hpp: part of hot.hpp: many inserts under two fences (index/common/batch.hpp).
 //
-// A piece changes drafts. A node that an entry goes into is locked, and drafted once, for all
-// entries that come to it; a split, a pair in a record's place and a full parent are drafts like
-// any other. A way down that comes to a word whose node is drafted goes on in the draft. What
-// drafts are linked by words of drafts is written from below when all entries are in, and becomes
-// visible by one word, the topmost one, in a node that is not drafted, or in the root's block.
+// A piece works on drafts. A node that gets an entry is locked and loaded into one draft, which
+// collects all entries for it. The halves of a split, a pair that replaces a record, and a full
+// parent are drafts, too. A descent that reaches a word whose node has a draft continues in the
+// draft. After all entries are inserted, each tree of linked drafts is written from the bottom up,
+// and becomes visible by one store of its topmost word, which is in a node without a draft or in
+// the root block.
 //
-//     root's block -> node -> [draft] -> node            of each topmost draft one word:
+//     root block -> node -> [draft] -> node             for each topmost draft one word:
 //                       |        |                         all records and nodes    P1  (H1)
-//                       |     [draft] -> record            all of these words       P2  (H2)
-//                    [draft]                               what was drafted goes
+//                       |     [draft] -> record            all topmost words        P2  (H2)
+//                    [draft]                               the drafted nodes are retired
 //
-// Locks. Of each node that is drafted, and of each that has a topmost draft's word. A piece waits
-// for none, so their order is free; behind each it looks again, as a single writer does: the node
-// is not obsolete, and the word leads to what it led to. A node that is locked, whoever has it or
-// had it when he was killed, and one with dead records is left to single inserts, as is a dead
-// record's key. Drafts that nothing came into, because a lock above was missing, are written all
-// the same: a copy does no harm.
+// Lock order. A piece locks each node with a draft, and each node that contains the word of a
+// topmost draft. It never waits, so any order is possible. After locking it checks, like a single
+// writer, that the node is not obsolete and the word is unchanged. Entries are left over for single
+// inserts if the node is locked (by a live or a dead process), if it has dead records, or if the
+// key's record is dead. A draft without new entries, because a lock further up was not available,
+// is written as well: a copy is harmless.
 //
-// No memory: nothing is visible, and all entries are inserted by themselves, or refused.
+// Without memory nothing becomes visible; all entries are inserted one by one, or refused.
 #pragma once
 
 #include "index/hot/hot.hpp"
 
 namespace hf {
 
-/// A draft that a piece makes, and what it comes from.
+/// A draft, and the word that it replaces.
 template <class D, class Keys>
 struct hot<D, Keys>::piece_draft {
-    draft d;          ///< no entries: a split has left none of it
-    u64 was = 0;      ///< the word of the node in whose place it comes; 0: it is in nobody's
-    u64 instead = 0;  ///< the record's word that it replaces
-    published* link = nullptr;  ///< of a topmost one
-    u64 word = 0;               ///< when it has been written
+    draft d;                    ///< count 0: a split has moved all entries to other drafts
+    u64 was = 0;                ///< the word of the node that it replaces; 0: it replaces none
+    u64 instead = 0;            ///< the word of the record that it replaces
+    published* link = nullptr;  ///< for a topmost draft: the word that will point to it
+    u64 word = 0;               ///< the word of the written node
 };
 
 template <class D, class Keys>
@@ -51,14 +52,14 @@ class hot<D, Keys>::piece_trie {
 
    private:
     using what = hot_detail::what;
-    /// Of a word in a draft that leads to another: its number is the offset.
+    /// In a draft's word, marks a link to another draft, whose number is the word's offset.
     static constexpr what drafted = static_cast<what>(15);
 
-    /// A node or a draft on a way down, and where it was left.
+    /// A node or a draft on a path, and the entry that was followed.
     struct step {
-        node* n;    ///< nullptr: draft number `of`
-        u64 of;     ///< else the word that leads to it
-        u64 below;  ///< the word there
+        node* n;    ///< nullptr: a draft, whose number is `of`
+        u64 of;     ///< the word that points to the node
+        u64 below;  ///< the word of the entry that was followed
         u32 index;
         [[nodiscard]] bool is_draft() const noexcept { return n == nullptr; }
     };
@@ -75,7 +76,7 @@ class hot<D, Keys>::piece_trie {
     void load(draft& d, const step& s) const;
     [[nodiscard]] static u32 find_in(const draft& d, key k) noexcept;
     [[nodiscard]] u64 descend(key k, steps& w);
-    void saw(const node_lock& l, const published& slot);
+    void note_word(const node_lock& l, const published& slot);
     [[nodiscard]] u32 first_bit(const step& s) noexcept;
     [[nodiscard]] u32 height_of(const step& s) noexcept;
     [[nodiscard]] bool lock(node_lock& l, const published& slot, u64 expected);
@@ -96,15 +97,15 @@ class hot<D, Keys>::piece_trie {
     operation& op_;
     std::vector<piece_draft> drafts_;
     hot_detail::few<node_lock*, 2 * batch_entries> held_;
-    u64 linked_ = 0;  ///< bits of the slots that lead to drafts, for a quick no
+    u64 linked_ = 0;  ///< a Bloom filter of the slots that point to drafts
     static u64 bit_of(const published* slot) noexcept {
         return u64{1} << (reinterpret_cast<u64>(slot) / sizeof *slot * 0x9e3779b97f4a7c15 >> 58);
     }
 };
 
-// ------------------------------------------------------------------------------------ ways down
+// ------------------------------------------------------------------------------------ descents
 
-/// A slot's word, or that of the draft to which it will lead.
+/// The slot's word, or the word of the draft that will replace it.
 template <class D, class Keys>
 u64 hot<D, Keys>::piece_trie::word_at(const published& slot) const {
     if ((linked_ & bit_of(&slot)) != 0) {
@@ -114,7 +115,7 @@ u64 hot<D, Keys>::piece_trie::word_at(const published& slot) const {
     }
     const u64 word = slot.load();
     if (is_drafted(word)) [[unlikely]] {
-        op_.fail(&slot, "a word leads to nothing that there is");
+        op_.fail(&slot, "a word points to something that does not exist");
     }
     return word;
 }
@@ -130,11 +131,12 @@ u32 hot<D, Keys>::piece_trie::find_in(const draft& d, key k) noexcept {
     return i;
 }
 
-/// What others are changing is noted; what this piece has is as it was, and durable.
+/// Records the slot's line if another writer holds the lock; the piece's own nodes are unchanged
+/// and durable.
 template <class D, class Keys>
-void hot<D, Keys>::piece_trie::saw(const node_lock& l, const published& slot) {
+void hot<D, Keys>::piece_trie::note_word(const node_lock& l, const published& slot) {
     operation& op = op_;
-    if (node::is_unsure(l.load()) && !holds(l)) [[unlikely]] {
+    if (node::may_be_volatile(l.load()) && !holds(l)) [[unlikely]] {
         op.written_line(&slot);
     }
 }
@@ -143,12 +145,12 @@ template <class D, class Keys>
 u64 hot<D, Keys>::piece_trie::descend(key k, steps& w) {
     using namespace hot_detail;
     u64 word = word_at(tree_.root_->word);
-    saw(tree_.root_->lock, tree_.root_->word);
+    note_word(tree_.root_->lock, tree_.root_->word);
     while (slot_word::is_node(word)) {
         op_.took_step();
         if (is_drafted(word)) {
             const u64 number = slot_word::offset_of(word);
-            // A node that two ways lead to may be drafted twice, and split.
+            // Only in a damaged trie: a node with two parents may have been drafted and split.
             if (draft_of(number).count == 0) op_.fail(tree_.root_, "nodes have two ways to them");
             const u32 i = find_in(draft_of(number), k);
             word = draft_of(number).words[i];
@@ -161,7 +163,7 @@ u64 hot<D, Keys>::piece_trie::descend(key k, steps& w) {
         const u64 below = word_at(slot);
         w.push({n, word, below, i});
         word = below;
-        saw(n->lock, slot);
+        note_word(n->lock, slot);
     }
     return word;
 }
@@ -186,14 +188,15 @@ bool hot<D, Keys>::piece_trie::holds(const node_lock& l) const noexcept {
     return false;
 }
 
-/// Takes the lock under which the slot changes, if nobody has it. True: it is the piece's, its node
-/// is not obsolete, and the slot has that word.
+/// Takes the lock that guards the slot, if it is free. True: the piece holds it, the node is not
+/// obsolete, and the slot contains `expected`.
 template <class D, class Keys>
 bool hot<D, Keys>::piece_trie::lock(node_lock& l, const published& slot, u64 expected) {
     const u64 seen = l.load();
     if (!node_lock::is_held(seen, op_.generation()) || !holds(l)) {
-        // No lock of an earlier opening comes to be, so what is not locked is not taken over.
-        if (node::is_unsure(seen) || l.try_lock(op_.generation()) != node_lock::attempt::taken) {
+        // A free lock cannot become stale: only locks of earlier sessions are.
+        if (node::may_be_volatile(seen) ||
+            l.try_lock(op_.generation()) != node_lock::attempt::taken) {
             return false;
         }
         held_.push(&l);
@@ -223,30 +226,30 @@ void hot<D, Keys>::piece_trie::link_at(published& slot, u64 number) {
     linked_ |= bit_of(&slot);
 }
 
-/// A node that may be damaged, as a draft.
+/// Loads a node, which may be damaged, into a draft.
 template <class D, class Keys>
 void hot<D, Keys>::piece_trie::load(draft& d, const step& s) const {
     hot::load(op_, d, s.n, s.of);
     for (u32 i = 0; i < d.count; ++i) {
-        if (is_drafted(d.words[i])) op_.fail(s.n, "a word leads to nothing that there is");
+        if (is_drafted(d.words[i])) op_.fail(s.n, "a word points to something that does not exist");
     }
 }
 
-/// One entry needs no node.
+/// The word of a draft; a single entry needs no node.
 template <class D, class Keys>
 u64 hot<D, Keys>::piece_trie::entry_of(const draft& d) {
     return d.count == 1 ? d.words[0] : word_of(add_draft(d));
 }
 
-/// The node at a depth of the way is locked and drafted. Drafts that its words lead to hang from
-/// its draft then.
+/// Locks and drafts the node at a depth of the path. Drafts that its words point to become children
+/// of its draft.
 template <class D, class Keys>
 bool hot<D, Keys>::piece_trie::make_draft(steps& w, u32 depth) {
     using namespace hot_detail;
     step& s = w[depth];
     if (s.is_draft()) return true;
     published* const words = s.n->words(s.of);
-    // What leads to a draft is locked already.
+    // If the word points to a draft, the node is already locked.
     const u64 below = is_drafted(s.below) ? words[s.index].load() : s.below;
     if (!lock(s.n->lock, words[s.index], below)) return false;
     published* slot = nullptr;
@@ -277,7 +280,7 @@ bool hot<D, Keys>::piece_trie::make_draft(steps& w, u32 depth) {
     return true;
 }
 
-/// The same, of all that a split there will change.
+/// Drafts the node at `depth`, and all ancestors that a split of it would change.
 template <class D, class Keys>
 bool hot<D, Keys>::piece_trie::make_drafts(steps& w, u32 depth) {
     for (;; --depth) {
@@ -300,7 +303,7 @@ placing hot<D, Keys>::piece_trie::place(key k, u64 record_word) {
     if (found == 0 && w.empty()) {
         return place_at_root(0, 0, false, record_word) ? placing::done : placing::left;
     }
-    if (found == 0) return placing::left;  // damage, of which a single insert will say more
+    if (found == 0) return placing::left;  // damage, which the single insert will report
     const key there = tree_.key_in(found);
     if (there == k) {
         return slot_word::what_of(found) == what::record ? placing::there : placing::left;
@@ -316,14 +319,15 @@ placing hot<D, Keys>::piece_trie::place(key k, u64 record_word) {
         const placing p = place_beside(w[depth], bit, one, record_word);
         if (p != placing::there) return p;
     }
-    // What the way found below is where it was as long as the entry here is.
+    // The found record stays the key's neighbour as long as the entry that was followed is
+    // unchanged.
     if (!make_drafts(w, depth)) return placing::left;
     w.cut(depth + 1);
     add(w, bit, one, record_word);
     return placing::done;
 }
 
-/// The first record, or the second one.
+/// Inserts the trie's first or second record.
 template <class D, class Keys>
 bool hot<D, Keys>::piece_trie::place_at_root(u64 found, u32 bit, bool one, u64 record_word) {
     if (!lock(tree_.root_->lock, tree_.root_->word, found)) return false;
@@ -340,8 +344,8 @@ bool hot<D, Keys>::piece_trie::place_at_root(u64 found, u32 bit, bool one, u64 r
     return true;
 }
 
-/// In a high node, a record that is alone behind the bit makes room for a pair of them. `there`: it
-/// is not alone.
+/// In a node of height > 1, replaces a record that is alone below the new bit by a pair.
+/// placing::there: it is not alone.
 template <class D, class Keys>
 placing hot<D, Keys>::piece_trie::place_beside(const step& s, u32 bit, bool one, u64 record_word) {
     using namespace hot_detail;
@@ -366,7 +370,8 @@ placing hot<D, Keys>::piece_trie::place_beside(const step& s, u32 bit, bool one,
     return placing::done;
 }
 
-/// Into the last draft of the way. One entry too many: as hot::put().
+/// Inserts the entry into the last draft of the path. A draft with too many entries is split as in
+/// hot::put().
 template <class D, class Keys>
 void hot<D, Keys>::piece_trie::add(const steps& w, u32 bit, bool one, u64 word) {
     for (u32 depth = w.size() - 1;; --depth) {
@@ -399,7 +404,7 @@ void hot<D, Keys>::piece_trie::add(const steps& w, u32 bit, bool one, u64 word) 
 
 // ------------------------------------------------------------------------------------- the end
 
-/// A draft and those below it. Nobody reaches them yet.
+/// Writes a draft and the drafts below it, unreachable. Returns its word.
 template <class D, class Keys>
 result<u64> hot<D, Keys>::piece_trie::write(change& c, u64 number) {
     using namespace hot_detail;
@@ -433,12 +438,12 @@ void hot<D, Keys>::piece_trie::publish() {
             op.shade(tree_, slot_word::offset_of(p.instead), leaf);
         }
     }
-    op.settle();  // P1 of all
+    op.persist_unpublished();  // P1 for all
     HF_PERSIST_POINT("hot H1: record and all new nodes are durable before the topmost word");
     for (const piece_draft& p : drafts_) {
         if (p.link != nullptr) op.publish(*p.link, p.word);
     }
-    op.commit();  // P2 of all, before the locks are given back
+    op.persist_publication();  // P2 for all, before the locks are released
     HF_PERSIST_POINT("hot H2: the topmost word is durable before what it has replaced is retired");
     for (const piece_draft& p : drafts_) {
         if (p.was != 0) tree_.node_of(p.was)->lock.set_flags(node::obsolete, true);

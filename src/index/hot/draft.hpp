@@ -1,7 +1,9 @@
-// hot/draft.hpp: a node while it is being made: in ordinary memory, all of its bits by position.
+// hot/draft.hpp: a modifiable copy of a node in ordinary memory, with the absolute positions of its
+// bits.
 //
-// Nodes on the medium don't change, so a change is a draft of the old one, an entry more or less,
-// and a new node. Sparse keys stand at the top of 32 bits here: the node's first bit is bit 31.
+// Nodes on the medium are immutable, so a change loads a node into a draft, adds or removes an
+// entry, and writes a new node. Sparse keys are aligned to the top of 32 bits here: the node's
+// first bit is bit 31.
 #pragma once
 
 #include "index/hot/search.hpp"
@@ -19,13 +21,13 @@ struct draft {
     u32 count;
     u32 height;
     u32 bit_count;
-    bool has_dead;  ///< as it was loaded
-    // One entry more than a node has: then it is split.
+    bool has_dead;  ///< when it was loaded
+    // One entry more than a node can have; then the draft is split.
     std::array<u16, most_entries> bits;  ///< positions, ascending
     std::array<u32, most_entries + 1> sparse;
     std::array<u64, most_entries + 1> words;
 
-    /// All those above that of a number.
+    /// A mask of the bits above the bit of this rank.
     [[nodiscard]] static constexpr u32 above(u32 rank) noexcept {
         return rank == 0 ? 0 : ~u32{0} << (32 - rank);
     }
@@ -35,7 +37,7 @@ struct draft {
         return r;
     }
 
-    /// Whether the node is one that load() can take: it may be damaged.
+    /// Whether load() can take the node, which may be damaged.
     [[nodiscard]] bool has_room_for(const node* n, u64 word) const noexcept {
         const what w = slot_word::what_of(word);
         u32 all = 0;
@@ -77,13 +79,13 @@ struct draft {
             has_dead |= slot_word::what_of(words[i]) == what::dead;
         }
     }
-    /// Whether the bits ascend, as far as keys go. A damaged node may say otherwise.
+    /// Whether the bit positions ascend and are below `end`; false for a damaged node.
     [[nodiscard]] bool has_bits_below(u32 end) const noexcept {
         bool ascend = bits[bit_count - 1] < end;
         for (u32 i = 1; i < bit_count; ++i) ascend &= bits[i - 1] < bits[i];
         return ascend;
     }
-    /// Two entries that part at a bit.
+    /// Makes a draft of two entries that differ at `bit`.
     void make_pair(u32 bit, u64 zero, u64 one, u32 with_height) noexcept {
         count = 2;
         height = std::min<u32>(with_height, 0xfff);
@@ -95,7 +97,7 @@ struct draft {
         words[1] = one;
     }
 
-    /// Those that have the entry's way up to a bit: first and last.
+    /// The first and last of the entries that share the entry's path above the bit of this rank.
     [[nodiscard]] std::pair<u32, u32> sharing(u32 entry, u32 rank) const noexcept {
         const u32 mask = above(rank);
         u32 first = entry;
@@ -105,7 +107,8 @@ struct draft {
         return {first, last};
     }
 
-    /// A new entry, which leaves that one's way at a bit that isn't on it, where it has `one`.
+    /// Adds an entry that leaves the path of `entry` at `bit`, which is not on that path, with the
+    /// bit value `one`.
     void add(u32 entry, u32 bit, bool one, u64 word) noexcept {
         const u32 rank = rank_of(bit);
         if (rank == bit_count || bits[rank] != bit) add_bit(rank, bit);
@@ -124,11 +127,11 @@ struct draft {
         words[at] = word;
         ++count;
     }
-    /// Without an entry, of three or more.
+    /// Removes an entry; there are three or more.
     void remove(u32 entry) noexcept {
         const u32 before = entry == 0 ? 0 : sparse[entry - 1] ^ sparse[entry];
         const u32 behind = entry + 1 == count ? 0 : sparse[entry] ^ sparse[entry + 1];
-        // Its way parts from others' lowest where its sibling begins.
+        // The entry's lowest branch is the lower one of the branches to its two neighbours.
         const u32 low_before = before == 0 ? 0 : std::bit_floor(before);
         const u32 low_behind = behind == 0 ? 0 : std::bit_floor(behind);
         if (low_behind != 0 && (low_before == 0 || low_behind < low_before)) {
@@ -145,8 +148,8 @@ struct draft {
         }
         drop_unused_bits();
     }
-    /// Parts at the first bit; afterwards *this is of no use. False: of damaged entries no two
-    /// nodes come out.
+    /// Splits at the first bit; afterwards *this must not be used. False: the entries are damaged
+    /// and do not form two nodes.
     [[nodiscard]] bool split(draft& zeros, draft& ones) const noexcept {
         u32 middle = 0;
         while (middle < count && (sparse[middle] & top) == 0) ++middle;
@@ -154,8 +157,8 @@ struct draft {
         take(ones, middle, count);
         return zeros.tells_apart() && ones.tells_apart();
     }
-    /// Each bit parts two entries, so there are fewer bits than entries; and room for those that
-    /// further entries will ask for.
+    /// Each bit separates two entries, so a sound node has fewer bits than entries, and there is
+    /// room for the bits of further entries.
     [[nodiscard]] bool tells_apart() const noexcept { return bit_count < count; }
 
     [[nodiscard]] bool fits_a_window() const noexcept {
@@ -201,7 +204,7 @@ struct draft {
     }
 };
 
-/// How the draft's node will lie on the medium.
+/// The format of the draft's node on the medium.
 struct node_plan {
     what kind;
     u32 window;
@@ -223,8 +226,8 @@ struct node_plan {
     }
 };
 
-/// Where a node is made, in whole lines, before it is copied to the medium. What is no part of the
-/// node is zero.
+/// A node is made here, in whole lines, and then copied to the medium. Bytes after the node are
+/// zero.
 struct alignas(line_size) node_buffer {
     static constexpr u32 bytes = 512;
     std::array<std::byte, bytes> at;
@@ -233,7 +236,7 @@ struct alignas(line_size) node_buffer {
 };
 static_assert(size_of(slot_word::of(what::m32, most_entries, 0)) <= node_buffer::bytes);
 
-/// All of a node that nobody reaches yet.
+/// Fills a node that is not reachable yet.
 inline void write_node(node* n, u64 word, const node_plan& plan, const draft& d,
                        u32 generation) noexcept {
     const what w = plan.kind;

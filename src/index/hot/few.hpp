@@ -1,4 +1,4 @@
-// hot/few.hpp: a list that seldom has many: the first N lie in the object itself.
+// hot/few.hpp: a list that rarely has more than N elements: the first N are stored in the object.
 #pragma once
 
 #include "base/bits.hpp"
@@ -12,7 +12,7 @@ namespace hf::hot_detail {
 template <class T, u32 N>
 class few {
    public:
-    few() noexcept {}  // NOLINT(modernize-use-equals-default): leaves the array as it is
+    few() noexcept {}  // NOLINT(modernize-use-equals-default): leaves the array uninitialised
     void push(const T& x) {
         if (count_ < N) [[likely]] {
             first_[count_++] = x;

@@ -1,24 +1,24 @@
-// hot/find.hpp: a part of hot.hpp: ways down, and get.
+// hot/find.hpp: part of hot.hpp: descents, and get.
 #pragma once
 
 #include "index/hot/hot.hpp"
 
 namespace hf {
 
-/// What a word leads to will be read.
+/// Prefetches the node or record that a word points to.
 template <class D, class Keys>
 [[gnu::always_inline]] inline void hot<D, Keys>::begin_loading(u64 word) const noexcept {
     using namespace hot_detail;
     const char* line = at<const char>(slot_word::offset_of(word));
     __builtin_prefetch(line);
     if (!slot_word::is_node(word)) return;
-    // Most nodes have so many lines; what lies behind a smaller one does no harm.
+    // The size of most nodes; prefetching past the end of a smaller one is harmless.
     __builtin_prefetch(line + line_size);
     __builtin_prefetch(line + 2 * line_size);
     __builtin_prefetch(line + 3 * line_size);
 }
 
-/// The last node of the way will be read as a whole: what begin_loading() has left out.
+/// Prefetches the rest of the path's last node, which will be read completely.
 template <class D, class Keys>
 [[gnu::always_inline]] inline void hot<D, Keys>::begin_copying(const way& w) const noexcept {
     if (w.empty()) return;
@@ -28,20 +28,20 @@ template <class D, class Keys>
     for (u32 at = 4 * line_size; at < bytes; at += line_size) __builtin_prefetch(line + at);
 }
 
-/// A word has been loaded, under whose lock it changes. What a writer is changing is noted: it is
-/// durable before it is relied upon.
+/// Call after loading a word that changes under `lock`. If a writer holds the lock, records the
+/// word's line, so that it is durable before the operation depends on it.
 template <class D, class Keys>
-[[gnu::always_inline]] inline void hot<D, Keys>::saw_word(operation& op, const node_lock& lock,
-                                                          const published* slot) noexcept {
-    if (node::is_unsure(lock.load())) [[unlikely]] {
+[[gnu::always_inline]] inline void hot<D, Keys>::note_word(operation& op, const node_lock& lock,
+                                                           const published* slot) noexcept {
+    if (node::may_be_volatile(lock.load())) [[unlikely]] {
         op.written_line(slot);
     }
 }
 
-/// From a word that leads to a node to one of its words, whose contents begin to load.
+/// Descends from a node to one of its words, and prefetches the object it points to.
 template <class D, class Keys>
 [[gnu::always_inline]] inline void hot<D, Keys>::go_down(operation& op, key k, reached& r) const {
-    saw_word(op, *r.lock, r.slot);
+    note_word(op, *r.lock, r.slot);
     node* n = node_of(r.word);
     r.slot = words_in(n, r.word) + find(n, r.word, k);
     r.word = r.slot->load();
@@ -49,25 +49,25 @@ template <class D, class Keys>
     begin_loading(r.word);
 }
 
-/// The end of a reader's way: a record, or nothing.
+/// Completes a reader's descent at a record, or without one.
 template <class D, class Keys>
 template <class Found>
 [[gnu::always_inline]] inline bool hot<D, Keys>::end_at(operation& op, key k, const reached& r,
                                                         Found&& found) const {
     using namespace hot_detail;
     if (slot_word::what_of(r.word) != what::record || key_in(r.word) != k) {
-        saw_word(op, *r.lock, r.slot);
-        op.observed();
+        note_word(op, *r.lock, r.slot);
+        op.persist_dependencies();
         return false;
     }
     const record& is = *record_of(r.word);
     const auto v = Keys::value_if_sound(is);
-    const bool is_unsure = node::is_unsure(r.lock->load());
-    if (is_unsure || (Keys::inline_values && r.slot->load() != r.word)) [[unlikely]] {
+    const bool may_be_volatile = node::may_be_volatile(r.lock->load());
+    if (may_be_volatile || (Keys::inline_values && r.slot->load() != r.word)) [[unlikely]] {
         op.written_line(r.slot);
         if constexpr (Keys::inline_values) op.written_line(&is);
     }
-    op.observed();
+    op.persist_dependencies();
     found(v);
     return true;
 }
@@ -105,12 +105,12 @@ void hot<D, Keys>::get_piece(operation& op, std::span<const key> keys, Found&& f
     }
 }
 
-/// The way that a key is led, and the word where it ends: a record's, or 0 in an empty trie.
+/// Descends by a key. Returns the word at the end of the path: a record's, or 0 in an empty trie.
 template <class D, class Keys>
 u64 hot<D, Keys>::descend(operation& op, key k, way& w) const {
     using namespace hot_detail;
     u64 word = root_->word.load();
-    saw_word(op, root_->lock, &root_->word);
+    note_word(op, root_->lock, &root_->word);
     while (slot_word::is_node(word)) {
         op.took_step();
         node* n = node_of(word);
@@ -119,13 +119,13 @@ u64 hot<D, Keys>::descend(operation& op, key k, way& w) const {
         const published* slot = words_in(n, word) + i;
         word = slot->load();
         begin_loading(word);
-        saw_word(op, n->lock, slot);
+        note_word(op, n->lock, slot);
     }
     return word;
 }
 
-/// Where a key leaves the way at a bit: the depth of the last node that asks for an earlier one;
-/// of the topmost node if none does.
+/// The depth of the node in which a key leaves the path at `bit`: the last one whose first bit is
+/// not after it; the topmost node if there is none.
 template <class D, class Keys>
 u32 hot<D, Keys>::level_of(const way& w, u32 bit) const noexcept {
     u32 depth = w.size() - 1;
@@ -136,7 +136,7 @@ u32 hot<D, Keys>::level_of(const way& w, u32 bit) const noexcept {
     return depth;
 }
 
-/// The word that leads to what stands at a depth of the way.
+/// The word that points to the node or record at a depth of the path.
 template <class D, class Keys>
 published& hot<D, Keys>::link_of(const way& w, u32 depth) const noexcept {
     if (depth == 0) return root_->word;
@@ -148,8 +148,8 @@ node_lock& hot<D, Keys>::lock_above(const way& w, u32 depth) const noexcept {
     return depth == 0 ? root_->lock : w[depth - 1].n->lock;
 }
 
-/// All that changes under that lock, values in records included: as its holder left it who was
-/// killed, it is durable behind this (eager/operation.hpp).
+/// After a stale lock was reclaimed: makes everything durable that changes under the lock,
+/// including values in records (eager/operation.hpp).
 template <class D, class Keys>
 void hot<D, Keys>::take_over(operation& op, const way& w, u32 depth) const {
     using namespace hot_detail;
@@ -158,14 +158,14 @@ void hot<D, Keys>::take_over(operation& op, const way& w, u32 depth) const {
     };
     if (depth == 0) {
         note(root_->word.load());
-        op.make_sure(root_, sizeof *root_);
+        op.make_durable(root_, sizeof *root_);
         return;
     }
     const level& above = w[depth - 1];
     for (u32 i = 0; i < slot_word::count_of(above.word); ++i) {
         note(above.n->words(above.word)[i].load());
     }
-    op.make_sure(above.n, size_of(above.word));
+    op.make_durable(above.n, size_of(above.word));
 }
 
 }  // namespace hf

@@ -1,14 +1,15 @@
-// hot/grown.hpp: a node with one entry more, from a node of one window, without a draft.
+// hot/grown.hpp: adds an entry to a node of one window, without a draft.
 //
-// Purpose. What nearly every insert does. A draft takes a node apart, entry by entry, in loops that
-// end differently each time; here all 32 sparse keys that a node can have are handled at once, and
-// words are copied as they lie. What it makes is byte for byte what the draft would become.
+// Purpose. The fast path of nearly every insert. A draft processes a node entry by entry, in loops
+// of unpredictable length. Here all 32 sparse keys of a node are processed at once, and words are
+// copied in bulk. The result is identical, byte for byte, to the draft's.
 //
-// Keys ascend as numbers: two that part at a bit are equal above it. So those that share an
-// entry's way up to a bit are found by counting who is below, and who is not above.
+// Sparse keys ascend as numbers: two keys that differ at a bit are equal above it. So the entries
+// that share an entry's path above a bit are found by counting the keys below it, and the keys not
+// above it.
 //
-// The caller holds the node's lock: nobody changes a word meanwhile. Keys are read as whole
-// vectors, which may reach over the words behind them (node.hpp).
+// The caller holds the node's lock, so words do not change. Keys are read as whole vectors, which
+// may extend over the words after them (node.hpp).
 #pragma once
 
 #include "index/hot/draft.hpp"
@@ -18,27 +19,28 @@
 
 namespace hf::hot_detail {
 
-/// An entry that comes in, and where: it leaves that entry's way at a bit, where it has `one`.
+/// A new entry: it leaves the path of `entry` at `bit`, with the bit value `one`.
 struct newcomer {
     u32 entry;
-    u32 bit;  ///< its position in the window
+    u32 bit;  ///< position in the window
     bool one;
     u64 word;
 };
 
-/// Sparse keys with the newcomer's among them; returns its index. `below`: how many bits the node
-/// will ask for behind the newcomer's; `is_asked`: it asks for that one already.
+/// Copies the sparse keys and adds the new one; returns its index. `below`: the number of the
+/// node's bits after the new entry's. `is_asked`: the node has that bit already.
 template <class From, class To>
 [[nodiscard]] u32 add_sparse_key(const From* from, u32 count, To* to, const newcomer& c, u32 below,
                                  bool is_asked) noexcept {
     const To mine = static_cast<To>(u32{1} << below);
     const To lower = static_cast<To>(mine - 1);
     const To above = static_cast<To>(~(mine | lower));
-    const To moving = is_asked ? To{0} : static_cast<To>(~lower);  // adding it to itself is a shift
+    // adding the moved bits to themselves shifts them by one
+    const To moving = is_asked ? To{0} : static_cast<To>(~lower);
     const To old = static_cast<To>(from[c.entry]);
     const To way = static_cast<To>((old + (old & moving)) & above);
     const To given = c.one ? To{0} : mine;
-    std::array<To, most_entries + 1> made;  // one to the right
+    std::array<To, most_entries + 1> made;  // one element to the right
     u8 less = 0;
     u8 not_more = 0;
     made[0] = 0;
@@ -72,7 +74,7 @@ template <class From, class To>
     return width_bits(was) == 1 ? add(u16{}, u32{}) : add(u32{}, u32{});
 }
 
-/// Words with the newcomer's among them. True: one of the others is a dead record's.
+/// Copies the words and adds the new one. Returns true if another word is a dead record's.
 [[nodiscard]] inline bool add_word(const published* from, u32 count, published* to, u32 at,
                                    u64 word) noexcept {
     std::memcpy(static_cast<void*>(to), static_cast<const void*>(from), u64{8} * at);
@@ -88,7 +90,8 @@ template <class From, class To>
     return is_dead;
 }
 
-/// The node in the buffer, and its word but for the offset. nullopt: it takes a draft.
+/// Makes the new node in the buffer and returns its word, without the offset. nullopt: a draft is
+/// needed.
 [[nodiscard]] inline std::optional<u64> grow(node_buffer& buffer, node* n, u64 word,
                                              const newcomer& c, u32 generation) noexcept {
     const what was = slot_word::what_of(word);
@@ -97,8 +100,8 @@ template <class From, class To>
     const u64 mine = u64{1} << (63 - c.bit);
     const u64 mask = n->masks[0] | mine;
     const auto bits = static_cast<u32>(std::popcount(mask));
-    // Before the first bit the window would be another, for strings; more bits than entries would
-    // be damage.
+    // A bit before the first one would change the window of string keys; more bits than entries
+    // would be damage.
     if (n->masks[0] < mine || bits > count) return {};
     const u32 width = bits <= 8 ? 0 : bits <= 16 ? 1 : 2;
     if (width < width_bits(was)) return {};

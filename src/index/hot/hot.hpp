@@ -1,55 +1,57 @@
-// index/hot/hot.hpp: P-HOT, the height optimized trie, durable with every operation.
+// index/hot/hot.hpp: P-HOT: the height optimized trie, in which every operation is durable.
 //
-// Purpose. The ordered index with the lowest tree. It asks a key only for the bits that tell it
-// from others, and a node holds so much of that binary trie as gives it up to 32 entries, whichever
-// bits of the key these are: a million random numbers lie four or five nodes deep, strings with
-// long common parts no deeper. A node never changes but for its words. So a write is a record, a
-// copy of one node, and one word; and readers, who take no lock, never begin anew.
+// Purpose. The ordered index with the lowest tree. It tests only discriminative bits, which
+// distinguish the stored keys. A compound node contains a piece of the binary Patricia trie with up
+// to 32 entries, whichever bits of the key these are: a million random numbers are four or five
+// nodes deep, strings with long common prefixes no deeper. A node is immutable except for its
+// words. So a write is a record, a copy of one node, and one word; readers take no lock and never
+// restart.
 //
-//     root's block:  word --> a node of bits 0 3 5     sparse keys:  000  "all zero there"
+//     root block:    word --> a node with bits 0 3 5   sparse keys:  000  "all zero there"
 //                               | 000 -----> record                  010
-//                               | 010 -----> node of bits 9 11       100
+//                               | 010 -----> node with bits 9 11     100
 //                               | 100 -----> record                  101
 //                               | 101 -----> record
 //
-// On the medium. node.hpp; records as index/common/keys.hpp has them. A root of the region leads to
-// the root's block, which stays where it is.
+// On the medium. node.hpp; records: index/common/keys.hpp. A root of the region points to the root
+// block, which is never replaced.
 //
 // Invariants.
-//  I1  But for lock and words a node is what it was when it was published. A word of a node changes
-//      under its lock alone, from one way to the same keys to another.
-//  I2  The keys below an entry share all bits on the way to it. The bits that are asked for on a
-//      way ascend, from node to node too.
-//  I3  A node is higher than the nodes below it (heights end at 4,095, which takes a key of strings
-//      that nobody has). A node has two entries at least.
+//  I1  Except for lock and words a node is immutable once published. A word of a node changes only
+//      under its lock, from one path to another path for the same keys.
+//  I2  The keys below an entry share all bits on the path to it. The discriminative bits on a path
+//      ascend, also from node to node.
+//  I3  A node is higher than the nodes below it (heights are limited to 4,095, which only strings
+//      beyond the maximum key length could exceed). A node has at least two entries.
 //  I4  An obsolete node does not change any more, and was unlinked durably.
 //
-// Persist order. Record and new nodes before the word that leads to them: P1; a word before the
-// return: P2 (eager/operation.hpp). There is no other order: whatever the shape's change is, one
-// word makes it visible, the topmost one.
-//  H1  record and *all* new nodes < the topmost word < H2 retiring what it has replaced
-//      (of a batch: all of its records and nodes < any of its topmost words; batch.hpp)
-//  H3  the remaining entry's word in the parent < retiring a node that has lost its second last one
+// Persist order. Record and new nodes < the word that points to them: P1; a word < the return: P2
+// (eager/operation.hpp). There is no other order, because each change of the shape becomes visible
+// by one store, of the topmost word.
+//  H1  record and *all* new nodes < the topmost word < H2 retiring the nodes it has replaced
+//      (a batch: all of its records and nodes < any of its topmost words; batch.hpp)
+//  H3  the remaining entry's word in the parent < retiring a node that has lost its second last
+//      entry
 //
-// Concurrency (ROWEX). A writer locks the node that it replaces, then its parent, and so on up to
-// the node whose word changes, the lower one always first; behind each lock it looks again: not
-// obsolete, and the word still leads to what it led to. A reader that is in a node meanwhile sees
-// what was there when it was replaced, which is not before the reader's beginning.
-// Path guard: a reader looks at each node's lock behind its load of the word. Held, or the node
-// obsolete: the line is noted, and is durable before anybody returns or builds upon it. A value
-// that changes in its record does so under the lock of the node that has the record by then: when a
-// word that led there is another one, the record's line is noted, whosever lock is free.
+// Concurrency (ROWEX: read-optimised write exclusion). A writer locks the node that it replaces,
+// then its parent, and so on up to the node whose word changes. Lock order: the lower node first.
+// After each lock it checks that the node is not obsolete and the word is unchanged. A reader in a
+// replaced node sees the state at its replacement, which is not before the reader's beginning.
+// Flush-on-read: a reader checks each node's lock after it has loaded the word. If the lock is held
+// or the node is obsolete, the word's line is recorded, so it is durable before an operation
+// returns or depends on it. A value in a record changes under the lock of the node that refers to
+// the record at that time: if the word has changed since, the record's line is recorded, whatever
+// the lock says.
 //
-// Recovery. None: at no time is the trie anything but whole.
+// Recovery. None: the trie is consistent after every store.
 //
-// Full region. An error of the first allocation, before anything is visible. A remove that gets no
-// memory for its copy marks the record's word `dead`: that takes none. Whoever copies the node
-// leaves it out.
+// Full region. The first allocation fails, before anything is visible. A remove without memory for
+// its copy marks the record's word as `dead`, in place; the next copy of the node omits it.
 //
-// Bad input. Keys and values over their limits: errc::too_large. Another index's root:
-// errc::incompatible. audit() finds damage; it follows no offset that is not a block's. Operations
-// end on it: ways are counted, a node that is met twice on one is not locked twice, and who is sent
-// back again and again loses its patience (sync/patience.hpp).
+// Bad input. Keys and values over their limits: errc::too_large. The root of another index:
+// errc::incompatible. audit() finds damage and follows no offset that is not an allocated block.
+// Operations throw damage and terminate: steps are counted, a node that occurs twice on a path is
+// not locked twice, and the number of restarts is bounded (`sync/patience.hpp`).
 //
 // Literature. Binna et al., "HOT: a height optimized trie index for main-memory database systems",
 // SIGMOD 2018; Leis et al., "The ART of practical synchronization", DaMoN 2016 (ROWEX); Lee et al.,
@@ -94,7 +96,7 @@ class hot final : public traced {
                                                            std::string_view root);
 
     using piece_entry = std::pair<key, value>;
-    /// For insert_many() (index/common/batch.hpp).
+    /// One piece of insert_many() (index/common/batch.hpp).
     [[nodiscard]] result<u64> insert_piece(operation& op, std::span<const piece_entry> piece);
     [[nodiscard]] result<bool> insert(operation& op, key k, value v) {
         return write(op, k, v, wanted::absent, ignore);
@@ -111,16 +113,17 @@ class hot final : public traced {
     bool remove(operation& op, key k, Old&& old = {});
     template <class Found>
     bool get(operation& op, key k, Found&& found) const;
-    /// Many keys in step (index/common/get_piece.hpp).
+    /// Looks up many keys in lockstep (index/common/get_piece.hpp).
     template <class Found>
     void get_piece(operation& op, std::span<const key> keys, Found&& found) const;
 
-    /// visit(key, value), at most `most` times, from the first key that is not below `lower`.
+    /// visit(key, value) of at most `most` entries in ascending order, starting at the first key >=
+    /// `lower`. Returns the number visited.
     template <class Visit>
     u64 scan(eager_space& space, key lower, u64 most, Visit&& visit) const {
         return scan_from<true>(space, &lower, most, visit);
     }
-    /// The same downwards, from the last key that is not above `upper`.
+    /// scan() in descending order, starting at the last key <= `upper`.
     template <class Visit>
     u64 scan_back(eager_space& space, key upper, u64 most, Visit&& visit) const {
         return scan_from<false>(space, &upper, most, visit);
@@ -142,10 +145,10 @@ class hot final : public traced {
     enum class wanted : u8 { absent, any, present };
     enum class step : u8 { done, again };
 
-    /// A node on a way down, and where it was left.
+    /// A node on a path, and the index of the entry that was followed.
     struct level {
         node* n;
-        u64 word;  ///< that leads to it
+        u64 word;  ///< the word that points to it
         u32 index;
     };
     using way = hot_detail::few<level, 64>;
@@ -174,8 +177,9 @@ class hot final : public traced {
         return n->words(word);
     }
 
-    // --- finding (find.hpp) ---
-    /// How far a reader has come: the word that he goes on from, where it lies, and its lock.
+    // --- searching (find.hpp) ---
+    /// The state of a reader's descent: the word to follow, its address, and the lock that guards
+    /// it.
     struct reached {
         const published* slot;
         const node_lock* lock;
@@ -186,7 +190,7 @@ class hot final : public traced {
     bool end_at(operation& op, key k, const reached& r, Found&& found) const;
     void begin_loading(u64 word) const noexcept;
     void begin_copying(const way& w) const noexcept;
-    static void saw_word(operation& op, const node_lock& lock, const published* slot) noexcept;
+    static void note_word(operation& op, const node_lock& lock, const published* slot) noexcept;
     [[nodiscard]] u64 descend(operation& op, key k, way& w) const;
     [[nodiscard]] u32 level_of(const way& w, u32 bit) const noexcept;
     [[nodiscard]] published& link_of(const way& w, u32 depth) const noexcept;
@@ -229,7 +233,7 @@ class hot final : public traced {
     template <bool Up>
     bool collect_next(operation& op, scan_state& s) const;
     template <bool Up, class Run>
-    void saw_run(operation& op, const scan_state& s, u32 begin, const Run& r) const noexcept;
+    void note_run(operation& op, const scan_state& s, u32 begin, const Run& r) const noexcept;
     template <bool Up>
     [[nodiscard]] u32 first_in_bounds(scan_state& s, key bound) const;
     template <bool Up, class Visit>
@@ -237,7 +241,7 @@ class hot final : public traced {
 
     // --- audits (audit.hpp) ---
     struct audit_state;
-    [[nodiscard]] static result<u64> found(eager_space& space);
+    [[nodiscard]] static result<u64> create_root(eager_space& space);
     [[nodiscard]] error damaged(const char* attempt, u64 offset, std::string why) const;
     bool claim(heap_audit& a, u64 offset, u64 bytes, const char* what_it_is, u64 from) const;
     void audit_record(audit_state& s, u64 word, u64 from) const;
@@ -247,7 +251,7 @@ class hot final : public traced {
     std::byte* const base_;
     u64 root_offset_ = 0;
     hot_detail::root_block* root_ = nullptr;
-    mutable std::atomic<bool> damage_is_known_{false};  ///< sync/patience.hpp
+    mutable std::atomic<bool> damage_is_known_{false};  ///< see `sync/patience.hpp`
 };
 
 }  // namespace hf

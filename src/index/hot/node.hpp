@@ -1,24 +1,25 @@
-// hot/node.hpp: what lies on the medium: the root's block, nodes, and the words in them.
+// hot/node.hpp: the format on the medium: the root block, nodes, and the words in them.
 //
-//   slot word    | entries 8 | what 8 | offset 48 |       0: nothing (in the root's block only)
+//   slot word    | entries 8 | what 8 | offset 48 |       0: empty (in the root block only)
 //
 //   the root     | lock | word |                           64 bytes
 //   one window   | lock | mask 8 | keys | words |          s8, s16, s32
 //   two groups   | lock | masks 2 x 8 | byte numbers 16 x 2 | keys | words |     m16
 //   four groups  | lock | masks 4 x 8 | byte numbers 32 x 2 | keys | words |     m32
 //
-// A node has 2 to 32 entries, each a sparse partial key (1, 2 or 4 bytes, as the kind's number
-// says) and a word, in the order of the keys. The words begin on a multiple of 8. All but lock and
-// words never changes. The lock's version field has what belongs to the node for good: | height 12
-// | window 12 |, the window being the first of the eight bytes of a key that its mask is for.
+// A node has 2 to 32 entries in key order, each with a sparse partial key (1, 2 or 4 bytes,
+// depending on the kind) and a word. The words begin on a multiple of 8. Only lock and words
+// change. The lock's version field contains constants of the node: | height 12 | window 12 |. The
+// window is the index of the first of the eight key bytes that the mask covers.
 //
-// Keys. A node's masks name the bits of a key that tell its entries apart. Taken out, in the order
-// of the key, they are a dense key. An entry's sparse key has of them those on its way down the
-// binary trie that the node stands for, and zeros where the trie doesn't ask. Of the entries whose
-// bits are all in the dense key the last one is the one that the trie leads to.
+// Keys. A node's masks select the discriminative bits of a key. Extracted in key order, they form
+// the dense partial key. An entry's sparse partial key has the bits on the entry's path in the
+// node's binary trie, and zeros for the bits not tested on that path. The search result is the
+// last entry whose sparse key is a subset of the dense key.
 //
-// A whole vector of keys may be read: what lies behind them in the node's block is masked out. A
-// node of `b` bits has at least b + 1 entries, so its block is larger than the widest such load.
+// A search may read a whole vector of keys; the bytes after the keys, still in the node's block,
+// are masked out. A node with `b` bits has at least b + 1 entries, so its block is larger than the
+// widest such load.
 #pragma once
 
 #include "eager/node_lock.hpp"
@@ -32,8 +33,9 @@ namespace hf::hot_detail {
 
 inline constexpr u32 most_entries = 32;
 
-/// What a word refers to. Of nodes bits 1 and 0 say how wide keys are; bit 3: several groups.
-/// `dead`: a record that was removed when there was no memory for a copy without it.
+/// The kind of object that a word refers to. For nodes, bits 1 and 0 give the width of keys; bit 3:
+/// several groups. `dead`: a record that was removed when there was no memory for a copy without
+/// it.
 enum class what : u8 {
     nothing = 0,
     record = 1,
@@ -58,7 +60,7 @@ inline constexpr u64 offset_field = (u64{1} << 48) - 1;
 [[nodiscard]] constexpr u32 count_of(u64 word) noexcept { return static_cast<u32>(word >> 56); }
 [[nodiscard]] constexpr u64 offset_of(u64 word) noexcept { return word & offset_field; }
 [[nodiscard]] constexpr bool is_node(u64 word) noexcept { return what_of(word) >= what::s8; }
-/// How the sweep is told.
+/// The block kind for the sweep.
 [[nodiscard]] constexpr u32 kind_of(u64 word) noexcept {
     return is_node(word) ? static_cast<u32>(word >> 48) : 0;
 }
@@ -85,10 +87,10 @@ inline constexpr u64 offset_field = (u64{1} << 48) - 1;
 }
 
 struct node {
-    static constexpr u64 obsolete = 2;  ///< a flag of the lock; set when the unlink is durable
+    static constexpr u64 obsolete = 2;  ///< flag of the lock; set after the unlinking is durable
 
     node_lock lock;
-    u64 masks[1];  ///< as many as the kind has; the rest of the node lies behind them
+    u64 masks[1];  ///< as many as the kind has; the rest of the node follows
 
     [[nodiscard]] static constexpr u64 fresh_lock(u32 height, u32 window, u32 generation) noexcept {
         return node_lock::fresh(0, false, generation) | u64{height} << 20 | u64{window} << 8;
@@ -113,7 +115,7 @@ struct node {
     [[nodiscard, gnu::always_inline]] published* words(u64 word) noexcept {
         return behind<published>(words_at(word));
     }
-    /// The same, where no node has groups.
+    /// words() for an index whose nodes have no groups.
     [[nodiscard, gnu::always_inline]] published* words_behind_window(u64 word) noexcept {
         const u32 width = static_cast<u32>(word >> 48) & 3;
         return behind<published>((16 + (slot_word::count_of(word) << width) + 7) & ~u32{7});
@@ -124,15 +126,15 @@ struct node {
         if (width_bits(w) == 1) return reinterpret_cast<const u16*>(at)[i];
         return reinterpret_cast<const u32*>(at)[i];
     }
-    /// The bit that is asked for first.
+    /// The position of the node's first bit.
     [[nodiscard]] u32 first_bit(what w) const noexcept {
         const auto zeros = static_cast<u32>(std::countl_zero(masks[0]));
         if (!has_groups(w)) return 8 * window() + zeros;
         return 8 * u32{byte_numbers(w)[zeros / 8]} + zeros % 8;
     }
-    /// Whether what was read before may not be durable: somebody is changing the node, or was when
-    /// he was killed, or has replaced it.
-    [[nodiscard]] static constexpr bool is_unsure(u64 lock_word) noexcept {
+    /// Whether words loaded before this lock word may be volatile: a writer holds the node, was
+    /// killed while it held it, or has replaced the node.
+    [[nodiscard]] static constexpr bool may_be_volatile(u64 lock_word) noexcept {
         return (lock_word & (node_lock::locked | obsolete)) != 0;
     }
 };

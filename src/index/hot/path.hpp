@@ -1,8 +1,9 @@
-// hot/path.hpp: keys as the trie sees them: bits by position, the first of a key highest.
+// hot/path.hpp: keys as the trie sees them: bits by position, the most significant bit of the first
+// byte is bit 0.
 //
-// A number has 64 bits. A byte string is taken as if zeros followed it up to the longest key there
-// may be, and behind these came its length, in two bytes: so no key is another's beginning, and the
-// order is that of the strings. Nothing of that is ever written down.
+// An integer has 64 bits. A byte string is treated as if it were padded with zeros to the maximum
+// key length, and followed by its length in two bytes: so no key is a prefix of another, and the
+// order is that of the strings. This form is never stored.
 #pragma once
 
 #include "index/common/keys.hpp"
@@ -19,16 +20,16 @@ struct path_of;
 
 template <>
 struct path_of<integer_keys> {
-    /// Whether all bits lie in one window.
+    /// Whether all bits are in one window.
     static constexpr bool is_short = true;
     static constexpr u32 bits = 64;
 
-    /// The 8 bytes from `start` on, the first of them highest.
+    /// The 8 key bytes from `start` on, as a big-endian number.
     [[nodiscard]] static constexpr u64 window(u64 k, u32 /*start*/) noexcept { return k; }
     [[nodiscard]] static constexpr bool bit(u64 k, u32 at) noexcept {
         return (k >> (63 - at) & 1) != 0;
     }
-    /// `bits` where there is none.
+    /// The position of the first different bit; `bits` if the keys are equal.
     [[nodiscard]] static constexpr u32 first_difference(u64 a, u64 b) noexcept {
         return static_cast<u32>(std::countl_zero(a ^ b));
     }

@@ -1,11 +1,13 @@
-// hot/scan.hpp: a part of hot.hpp: entries in order, upwards and downwards.
+// hot/scan.hpp: part of hot.hpp: scans in both directions.
 //
-// A scan keeps the nodes on its way, and where each goes on: upwards the next entry's number,
-// downwards how many entries are left. It collects up to 128 records and reads none of these
-// before, so that all of them are loaded at once; and it begins to load the next nodes early.
+// A scan keeps a stack of the nodes on its path, each with its position: upwards the index of the
+// next entry, downwards the number of entries left. It collects references to up to 128 records
+// before it reads any of them, so that all are prefetched in parallel; the next nodes are
+// prefetched, too.
 //
-// What changes beside a scan it finds or does not. What is there all the time it finds once: an
-// entry's keys are the same as long as its node lives (I1, I2), whatever stands below it.
+// A scan may or may not see concurrent changes. It visits each entry that exists during the whole
+// scan exactly once: an entry's keys stay the same as long as its node exists (I1, I2), whatever
+// the entry points to.
 #pragma once
 
 #include "index/common/scan.hpp"
@@ -18,16 +20,16 @@ namespace hf {
 template <class D, class Keys>
 struct hot<D, Keys>::scan_state {
     static constexpr u32 most_collected = 128;
-    /// Neighbouring words of one node, in the order of the scan: those from the end of the run
-    /// before it to `end`.
+    /// Adjacent words of one node, in the order of the scan: those from the end of the previous run
+    /// to `end`.
     struct run {
         const published* first;
         const node_lock* lock;
         u32 end;
     };
     way nodes;
-    bool exclusive = false;     ///< the bound itself is left out
-    bool is_in_bounds = false;  ///< what comes now; what comes first may be on the other side
+    bool exclusive = false;     ///< excludes the bound itself
+    bool is_in_bounds = false;  ///< all further records are in bounds; the first ones may not be
     u64 wanted = 0;
     u32 count = 0;
     u32 runs_count = 0;
@@ -47,7 +49,7 @@ struct hot<D, Keys>::scan_state {
     void clear() noexcept { count = runs_count = 0; }
 };
 
-/// The way to the first entry in bounds.
+/// Descends to the first entry in bounds.
 template <class D, class Keys>
 template <bool Up>
 void hot<D, Keys>::seek(operation& op, key bound, scan_state& s) const {
@@ -82,7 +84,7 @@ void hot<D, Keys>::seek(operation& op, key bound, scan_state& s) const {
     last.index = path::bit(bound, bit) ? to + 1 : from;
 }
 
-/// Collects the next records of one node; false: there are none left.
+/// Collects the next records of the topmost node; false: the scan's end.
 template <class D, class Keys>
 template <bool Up>
 bool hot<D, Keys>::collect_next(operation& op, scan_state& s) const {
@@ -98,7 +100,8 @@ bool hot<D, Keys>::collect_next(operation& op, scan_state& s) const {
     const u32 end = Up ? slot_word::count_of(word) : 0;
     u64 child = 0;
     u64 room = s.room();
-    u32 i = Up ? std::min<u32>(top.index, end) : top.index;  // of a damaged word it may be beyond
+    // in a damaged word the index may be out of range
+    u32 i = Up ? std::min<u32>(top.index, end) : top.index;
     bool is_in_run = false;
     for (; i != end && room != 0 && child == 0; i = Up ? i + 1 : i - 1) {
         const published& slot = words[Up ? i : i - 1];
@@ -115,12 +118,12 @@ bool hot<D, Keys>::collect_next(operation& op, scan_state& s) const {
         if (slot_word::is_node(w)) child = w;
     }
     top.index = i;
-    if (node::is_unsure(n->lock.load())) [[unlikely]] {
+    if (node::may_be_volatile(n->lock.load())) [[unlikely]] {
         op.written(n, size_of(word));
     }
     if (child != 0) {
         op.took_step();
-        // Of the next few nodes a scan will need as many as it wants records.
+        // Prefetch further children if the scan wants enough records to need them.
         constexpr u32 ahead = 3;
         for (u32 j = 0; j < ahead && i != end && room > u64{8} * j; ++j, i = Up ? i + 1 : i - 1) {
             begin_loading(words[Up ? i : i - 1].load());
@@ -132,27 +135,28 @@ bool hot<D, Keys>::collect_next(operation& op, scan_state& s) const {
     return true;
 }
 
-/// The numbers of a run have been read: are they durable? The lock is that under which they change
-/// as long as their slots lead to them.
+/// Call after the integer values of a run were read: records the lines that may be volatile. A
+/// value changes under the run's lock as long as the slot refers to its record.
 template <class D, class Keys>
 template <bool Up, class Run>
-void hot<D, Keys>::saw_run(operation& op, const scan_state& s, u32 begin,
-                           const Run& r) const noexcept {
-    const bool is_unsure = node::is_unsure(r.lock->load());
+void hot<D, Keys>::note_run(operation& op, const scan_state& s, u32 begin,
+                            const Run& r) const noexcept {
+    const bool may_be_volatile = node::may_be_volatile(r.lock->load());
     const auto slot = [&](u32 i) { return (Up ? r.first + i : r.first - i)->load(); };
     u64 moved = 0;
     for (u32 i = begin; i < r.end; ++i) moved |= slot(i - begin) ^ s.words[i];
-    if (!is_unsure && moved == 0) [[likely]] {
+    if (!may_be_volatile && moved == 0) [[likely]] {
         return;
     }
     for (u32 i = begin; i < r.end; ++i) {
-        if (is_unsure || slot(i - begin) != s.words[i]) op.written_line(record_of(s.words[i]));
+        if (may_be_volatile || slot(i - begin) != s.words[i])
+            op.written_line(record_of(s.words[i]));
     }
 }
 
-/// The first of what has been collected that is in bounds. seek() went by the record that a word
-/// led to; when the word was loaded again, it may have led to a new node, which has keys on the
-/// bound's other side, too.
+/// The index of the first collected record that is in bounds. seek() compared the record that a
+/// word led to; when the word was loaded again, it may have led to a new node, which also has keys
+/// out of bounds.
 template <class D, class Keys>
 template <bool Up>
 u32 hot<D, Keys>::first_in_bounds(scan_state& s, key bound) const {
@@ -165,7 +169,7 @@ u32 hot<D, Keys>::first_in_bounds(scan_state& s, key bound) const {
     return first;
 }
 
-/// Reads and visits what has been collected; how many there were in bounds.
+/// Reads and visits the collected records. Returns how many were in bounds.
 template <class D, class Keys>
 template <bool Up, class Visit>
 u64 hot<D, Keys>::visit_collected(operation& op, scan_state& s, key bound, Visit&& visit) const {
@@ -176,10 +180,10 @@ u64 hot<D, Keys>::visit_collected(operation& op, scan_state& s, key bound, Visit
     if constexpr (Keys::inline_values) {
         u32 begin = 0;
         for (u32 i = 0; i < s.runs_count; begin = s.runs[i++].end) {
-            saw_run<Up>(op, s, begin, s.runs[i]);
+            note_run<Up>(op, s, begin, s.runs[i]);
         }
     }
-    op.observed();
+    op.persist_dependencies();
     const u32 first = first_in_bounds<Up>(s, bound);
     for (u32 i = first; i < s.count; ++i) visit(key_in(s.words[i]), values[i]);
     const u32 visited = s.count - first;
@@ -187,7 +191,7 @@ u64 hot<D, Keys>::visit_collected(operation& op, scan_state& s, key bound, Visit
     return visited;
 }
 
-/// A long scan is several operations: memory that is unlinked meanwhile need not wait for its end.
+/// A long scan consists of several operations, so that memory unlinked meanwhile can be freed.
 template <class D, class Keys>
 template <bool Up, class Visit>
 u64 hot<D, Keys>::scan_from(eager_space& space, const key* bound, u64 most, Visit&& visit) const {

@@ -1,10 +1,9 @@
-// hot/search.hpp: bits out of a key, and the entry that they lead to.
+// hot/search.hpp: extracts a key's bits and finds the matching entry of a node.
 //
-// Purpose. What a way down does at each node. Two twins: `by_vectors` uses PEXT and AVX2, and
-// `by_words` nothing beyond what every processor has. Which one is chosen when the program starts.
-// PEXT is slow on some processors that have it (Zen 1 and 2); still it is what they are asked for.
-// ThreadSanitizer takes a vector that reaches over the node's words for a read of these, so under
-// it keys are loaded one by one.
+// Purpose. The work of a descent at each node, in two implementations: `by_vectors` uses PEXT and
+// AVX2, `by_words` portable instructions. The choice is made when the program starts. by_vectors is
+// chosen even on processors with a slow PEXT (Zen 1 and 2). A vector load that extends over the
+// node's words is a race to ThreadSanitizer, so under it keys are loaded one by one.
 #pragma once
 
 #include "base/tsan.hpp"
@@ -17,7 +16,7 @@ namespace hf::hot_detail::search {
 struct by_words {
     static constexpr bool is_there() noexcept { return true; }
 
-    /// The bits of `from` that `mask` has, next to each other.
+    /// The bits of `from` selected by `mask`, compressed to the low bits (PEXT).
     [[nodiscard]] static constexpr u64 extract(u64 from, u64 mask) noexcept {
         u64 found = 0;
         for (unsigned i = 0; mask != 0; mask &= mask - 1, ++i) {
@@ -25,10 +24,10 @@ struct by_words {
         }
         return found;
     }
-    /// The last of the entries whose bits are all in `dense`.
+    /// The last entry whose sparse key is a subset of `dense`.
     [[nodiscard]] static u32 fitting(const node* n, u64 word, u32 dense) noexcept {
         const what w = slot_word::what_of(word);
-        u32 i = (slot_word::count_of(word) - 1) & 0xff;  // the word may be damaged, and count none
+        u32 i = (slot_word::count_of(word) - 1) & 0xff;  // a damaged word may count 0 entries
         while (i != 0 && (n->key(w, i) & ~dense) != 0) --i;
         return i;
     }
@@ -47,7 +46,7 @@ struct by_vectors {
                             slot_word::what_of(word), dense),
                        word);
     }
-    /// Both, for a node of one window.
+    /// extract() and fitting(), for a node of one window.
     [[nodiscard, gnu::target("avx2,bmi2")]] static u32 find(const node* n, u64 word,
                                                             u64 window) noexcept {
         const auto dense = static_cast<u32>(_pext_u64(window, n->masks[0]));
@@ -60,8 +59,8 @@ struct by_vectors {
         return _mm256_loadu_si256(reinterpret_cast<const __m256i*>(p));
     }
     [[nodiscard]] static u32 last_of(u32 fits, u64 word) noexcept {
-        // The first entry has no bits, so it fits; but a damaged node may have anything, and a
-        // damaged word may count 0 to 255.
+        // The first entry has no bits, so it always matches. But a damaged node may contain
+        // anything, and a damaged word may count 0 to 255 entries.
         const u32 others = (32 - slot_word::count_of(word)) & 31;
         return 31 - static_cast<u32>(std::countl_zero((fits & ~u32{0} >> others) | 1));
     }
@@ -103,7 +102,7 @@ inline const bool uses_vectors = by_vectors::is_there();
     return uses_vectors ? by_vectors::extract(from, mask) : by_words::extract(from, mask);
 }
 
-/// The key's bits that a node of several groups asks for.
+/// The dense partial key for a node of several groups.
 template <class Path, class Key>
 [[nodiscard]] inline u32 dense_of_groups(const node* n, what w, const Key& k) noexcept {
     const u16* numbers = n->byte_numbers(w);
@@ -111,13 +110,14 @@ template <class Path, class Key>
     for (u32 g = 0; g < groups_of(w) && n->masks[g] != 0; ++g) {
         u64 bytes = 0;
         for (u32 i = 0; i < 8; ++i) bytes = bytes << 8 | Path::byte(k, numbers[8 * g + i]);
-        const int more = std::popcount(n->masks[g]) & 31;  // a sound node has fewer than 32 in all
+        // a sound node has fewer than 32 bits in all
+        const int more = std::popcount(n->masks[g]) & 31;
         dense = dense << more | static_cast<u32>(extract(bytes, n->masks[g]));
     }
     return dense;
 }
 
-/// The entry that a key is led to.
+/// The entry that a search for the key follows.
 template <class Path, class Key>
 [[nodiscard, gnu::always_inline]] inline u32 find(const node* n, u64 word, const Key& k) noexcept {
     if constexpr (!Path::is_short) {

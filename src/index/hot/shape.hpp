@@ -1,11 +1,12 @@
-// hot/shape.hpp: a part of hot.hpp: new nodes, and the one word that makes them visible.
+// hot/shape.hpp: part of hot.hpp: makes new nodes, and publishes them by one word.
 #pragma once
 
 #include "index/hot/hot.hpp"
 
 namespace hf {
 
-/// What a writer holds, and has made. Unless all of it was published it leaves nothing behind.
+/// The locks that a writer holds and the blocks it has made; the destructor releases both unless
+/// the blocks were published.
 template <class D, class Keys>
 struct hot<D, Keys>::change {
     explicit change(operation& o) : op(o) {}
@@ -15,8 +16,8 @@ struct hot<D, Keys>::change {
         for (u32 i = 0; i < made.size(); ++i) op.cancel(made[i]);
         unlock();
     }
-    /// The lock above number `depth` of the way. False: the node is obsolete, and not locked; or
-    /// the word there has changed.
+    /// Takes the lock that guards the word at `depth` of the path. False: the node is obsolete, or
+    /// the word has changed; the lock is not held.
     [[nodiscard]] bool lock(const hot& tree, const way& w, u32 depth, u64 expected) {
         node_lock& l = tree.lock_above(w, depth);
         const published& slot = tree.link_of(w, depth);
@@ -37,18 +38,18 @@ struct hot<D, Keys>::change {
             held.pop();
         }
     }
-    /// All that was locked, but for the last one, was replaced, durably.
+    /// Marks all locked nodes but the last one as obsolete; they were replaced durably.
     void mark_obsolete() {
         for (u32 i = 0; i + 1 < held.size(); ++i) held[i]->set_flags(node::obsolete, true);
     }
 
     operation& op;
-    hot_detail::few<node_lock*, 16> held;  ///< from below
+    hot_detail::few<node_lock*, 16> held;  ///< in lock order, from below
     hot_detail::few<u64, 16> made;
     hot_detail::few<u64, 8> left_out;  ///< dead records
 };
 
-/// A node that may be damaged, as a draft. Throws damage.
+/// Loads a node, which may be damaged, into a draft. Throws damage.
 template <class D, class Keys>
 void hot<D, Keys>::load(const operation& op, draft& d, node* n, u64 word) {
     if (!d.has_room_for(n, word)) op.fail(n, "a node's mask does not suit its entries");
@@ -56,7 +57,7 @@ void hot<D, Keys>::load(const operation& op, draft& d, node* n, u64 word) {
     if (!d.has_bits_below(path::bits)) op.fail(n, "a node asks for bits that no key has");
 }
 
-/// A node that nobody reaches yet, and its word.
+/// Makes an unreachable node from a draft. Returns its word.
 template <class D, class Keys>
 result<u64> hot<D, Keys>::make_node(change& c, const draft& d) const {
     using namespace hot_detail;
@@ -70,7 +71,7 @@ result<u64> hot<D, Keys>::make_node(change& c, const draft& d) const {
     return place_node(c, buffer, word);
 }
 
-/// A node that was made in ordinary memory, where nobody reaches it yet; and its word.
+/// Copies a node from the buffer to the medium, unreachable. Returns its word.
 template <class D, class Keys>
 result<u64> hot<D, Keys>::place_node(change& c, const hot_detail::node_buffer& buffer,
                                      u64 word) const {
@@ -82,14 +83,14 @@ result<u64> hot<D, Keys>::place_node(change& c, const hot_detail::node_buffer& b
     return word | *offset;
 }
 
-/// One entry needs no node.
+/// The word of a draft; a single entry needs no node.
 template <class D, class Keys>
 result<u64> hot<D, Keys>::make_entry(change& c, const draft& d) const {
     if (d.count == 1) return d.words[0];
     return make_node(c, d);
 }
 
-/// Dead records need no place in a copy, if so many entries are left.
+/// Removes dead records from the draft, as long as at least `least` entries are left.
 template <class D, class Keys>
 void hot<D, Keys>::leave_out_dead(change& c, draft& d, u32& entry, u32 least) const {
     if (!d.has_dead) [[likely]] {
@@ -103,9 +104,9 @@ void hot<D, Keys>::leave_out_dead(change& c, draft& d, u32& entry, u32 least) co
     }
 }
 
-/// The draft takes the place of the last node of the way, which is locked. One entry too many: it
-/// is split at its first bit, and both halves go into its parent, or into a new node in its place
-/// where there is room between their height and the parent's.
+/// Replaces the last node of the path, which is locked, by the draft. A draft with too many entries
+/// is split at its first bit, and both halves are inserted into the parent; or into a new node
+/// between them, if the parent's height leaves room for one.
 template <class D, class Keys>
 auto hot<D, Keys>::put(change& c, way& w, draft& d) -> result<step> {
     using namespace hot_detail;
@@ -144,7 +145,7 @@ auto hot<D, Keys>::put(change& c, way& w, draft& d) -> result<step> {
     return step::done;
 }
 
-/// A node with one entry more takes the place of the last one of the way.
+/// Replaces the last node of the path by the grown node.
 template <class D, class Keys>
 auto hot<D, Keys>::put_grown(change& c, const way& w, const hot_detail::node_buffer& grown,
                              u64 made_word) -> result<step> {
@@ -156,15 +157,15 @@ auto hot<D, Keys>::put_grown(change& c, const way& w, const hot_detail::node_buf
     return step::done;
 }
 
-/// All nodes of the way from that depth on, which are locked, are replaced by one word.
+/// Publishes the word that replaces the path's nodes from `depth` on, which are locked.
 template <class D, class Keys>
 void hot<D, Keys>::replace_from(change& c, const way& w, u32 depth, u64 word) {
     using namespace hot_detail;
     operation& op = c.op;
-    op.settle();
+    op.persist_unpublished();
     HF_PERSIST_POINT("hot H1: record and all new nodes are durable before the topmost word");
     op.publish(link_of(w, depth), word);
-    op.commit();
+    op.persist_publication();
     HF_PERSIST_POINT("hot H2: the topmost word is durable before what it has replaced is retired");
     c.made.clear();
     c.mark_obsolete();
@@ -175,15 +176,15 @@ void hot<D, Keys>::replace_from(change& c, const way& w, u32 depth, u64 word) {
     for (u32 i = 0; i < c.left_out.size(); ++i) op.retire(*this, c.left_out[i], leaf);
 }
 
-/// A record's word is replaced by that of a node which has the record, under the lock that is held.
+/// Replaces a record's word by that of a node that contains the record. The lock is held.
 template <class D, class Keys>
 void hot<D, Keys>::publish_pair(change& c, published& link, u64 was, u64 word) {
     operation& op = c.op;
     if (was != 0) op.shade(*this, hot_detail::slot_word::offset_of(was), leaf);
-    op.settle();
+    op.persist_unpublished();
     HF_PERSIST_POINT("hot H1: record and all new nodes are durable before the topmost word");
     op.publish(link, word);
-    op.commit();
+    op.persist_publication();
     c.made.clear();
     c.unlock();
 }

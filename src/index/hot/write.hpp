@@ -1,11 +1,11 @@
-// hot/write.hpp: a part of hot.hpp: insert, upsert, update, remove.
+// hot/write.hpp: part of hot.hpp: insert, upsert, update, remove.
 #pragma once
 
 #include "index/hot/hot.hpp"
 
 namespace hf {
 
-/// The operation's record, made when it is first needed and kept from one try to the next.
+/// The operation's record, made when it is first needed and kept across retries.
 template <class D, class Keys>
 struct hot<D, Keys>::fresh_record {
     operation& op;
@@ -47,7 +47,7 @@ result<bool> hot<D, Keys>::write(operation& op, key k, value v, wanted want, Old
         const bool is_key = found != 0 && key_in(found) == k;
         const bool is_there = is_key && hot_detail::slot_word::what_of(found) == what::record;
         if (want == (is_there ? wanted::absent : wanted::present)) {
-            op.observed();
+            op.persist_dependencies();
             return false;
         }
         auto done = is_key ? replace(op, w, found, k, v, r, old) : add(op, w, found, k, r);
@@ -56,7 +56,7 @@ result<bool> hot<D, Keys>::write(operation& op, key k, value v, wanted want, Old
     }
 }
 
-/// A new record, beside the one that its key was led to (0: the trie is empty).
+/// Adds a new record beside the one that the descent has found (0: the trie is empty).
 template <class D, class Keys>
 auto hot<D, Keys>::add(operation& op, way& w, u64 found, key k, fresh_record& r) -> result<step> {
     using namespace hot_detail;
@@ -79,8 +79,8 @@ auto hot<D, Keys>::add(operation& op, way& w, u64 found, key k, fresh_record& r)
         return step::done;
     }
     const u32 depth = level_of(w, bit);
-    // What the way found there must be there still: a node that somebody has put in its place may
-    // part at an earlier bit, and may even have the key.
+    // The entry that the descent has followed must be unchanged: a node that has replaced it may
+    // branch at an earlier bit, and may even contain the key.
     const u64 entry = depth + 1 < w.size() ? w[depth + 1].word : found;
     w.cut(depth + 1);
     level& last = w.back();
@@ -120,7 +120,7 @@ auto hot<D, Keys>::add(operation& op, way& w, u64 found, key k, fresh_record& r)
     return done;
 }
 
-/// Another value for a key whose record is there, or dead.
+/// Replaces the value of a key whose record exists or is dead.
 template <class D, class Keys>
 template <class Old>
 auto hot<D, Keys>::replace(operation& op, const way& w, u64 found, key, value v, fresh_record& r,
@@ -133,18 +133,18 @@ auto hot<D, Keys>::replace(operation& op, const way& w, u64 found, key, value v,
     if (Keys::inline_values && !is_dead) {
         if (!c.lock(*this, w, w.size(), found)) return step::again;
         old(Keys::value_of(there));
-        op.settle();
+        op.persist_unpublished();
         if constexpr (Keys::inline_values) there.value.store(v, std::memory_order_release);
         op.written_line(&there);
-        op.commit();
+        op.persist_publication();
         return step::done;
     }
     if (auto ok = r.make(); !ok) return tl::unexpected(ok.error());
     if (!c.lock(*this, w, w.size(), found)) return step::again;
-    op.settle();
+    op.persist_unpublished();
     op.publish(slot, r.word());
     r.is_published();
-    op.commit();
+    op.persist_publication();
     c.unlock();
     if (!is_dead) old(Keys::value_of(there));
     op.retire(*this, slot_word::offset_of(found), leaf);
@@ -159,14 +159,14 @@ bool hot<D, Keys>::remove(operation& op, key k, Old&& old) {
         op.arrived();
         const u64 found = descend(op, k, w);
         if (hot_detail::slot_word::what_of(found) != what::record || key_in(found) != k) {
-            op.observed();
+            op.persist_dependencies();
             return false;
         }
         if (take_out(op, w, found, old) == step::done) return true;
     }
 }
 
-/// The record leaves. A node that would have one entry leaves that one in its place.
+/// Removes the record. A node that would have one entry left is replaced by that entry.
 template <class D, class Keys>
 template <class Old>
 auto hot<D, Keys>::take_out(operation& op, way& w, u64 found, Old&& old) -> step {
@@ -180,9 +180,9 @@ auto hot<D, Keys>::take_out(operation& op, way& w, u64 found, Old&& old) -> step
     published& slot = link_of(w, w.size());
     if (!c.lock(*this, w, w.size(), found)) return step::again;
     if (w.empty()) {
-        op.settle();
+        op.persist_unpublished();
         op.publish(slot, 0);
-        op.commit();
+        op.persist_publication();
         c.unlock();
         return taken();
     }
@@ -191,9 +191,9 @@ auto hot<D, Keys>::take_out(operation& op, way& w, u64 found, Old&& old) -> step
     if (count == 2) {
         published& link = link_of(w, w.size() - 1);
         if (!c.lock(*this, w, w.size() - 1, last.word)) return step::again;
-        op.settle();
+        op.persist_unpublished();
         op.publish(link, last.n->words(last.word)[1 - last.index].load());
-        op.commit();
+        op.persist_publication();
         HF_PERSIST_POINT(
             "hot H3: the entry that is left is in the parent before its node is retired");
         c.mark_obsolete();
@@ -208,10 +208,10 @@ auto hot<D, Keys>::take_out(operation& op, way& w, u64 found, Old&& old) -> step
     d.remove(index);
     auto done = put(c, w, d);
     if (done) return *done == step::done ? taken() : step::again;
-    // There is no memory for a copy. What put() has locked besides is given back by `c`.
-    op.settle();
+    // No memory for a copy. `c` releases the other locks that put() has taken.
+    op.persist_unpublished();
     op.publish(slot, slot_word::of(what::dead, 0, slot_word::offset_of(found)));
-    op.commit();
+    op.persist_publication();
     c.unlock();
     old(Keys::value_of(*record_of(found)));
     return step::done;

@@ -1,51 +1,55 @@
-// masstree/adapter.hpp: what the tree wants of a discipline's adapter.
+// masstree/adapter.hpp: the interface between the tree and a discipline's adapter.
 //
-// Purpose. The tree's code is written once; which words a leaf has for its discipline, and what
-// happens to them at which moment, is the adapter's (discipline/discipline.hpp says which moments
-// there are). masstree<D> finds it by adapter_of<D>, which each adapter specialises beside itself;
-// a user of the tree includes the adapters that she uses, or adapters.hpp with all of them.
+// Purpose. The tree's code is written once. The adapter defines which words a leaf has for its
+// discipline and what happens to them at each step (discipline/discipline.hpp lists the steps).
+// masstree<D> finds it by adapter_of<D>, which each adapter specialises in its own header; a user
+// of the tree includes the adapters it needs, or adapters.hpp with all of them.
 //
-// The hooks, in the order in which an operation meets them. `n` is locked where it is changed.
+// The hooks, in the order in which an operation calls them. `n` is locked when it is changed.
 //
-//   begin_update(op)                       an operation that may change something begins
-//   arrive(op, n)                          before a leaf is read or changed: its version has been
-//                                          taken, or its lock. Rolls back what a crash has left.
-//                                          Throws damage, which is none if the version has changed
-//   arrive_taken_over(op, n)               the same for a writer whose lock was a dead one's
-//   observed(op, n)                        a reader has what it came for, validated, and goes
-//   filled(op, record, bytes)              a record has been written that nobody can reach yet
-//   founded_leaf(n, epoch)                 the first root of a region's tree, before any session
-//   fresh_leaf(op, n), fresh_interior      a new node: order, next, low key (of a leaf) are set
+//   begin_update(op)                       starts an operation that may change something
+//   arrive(op, n)                          before a leaf is read or changed; its version has been
+//                                          read, or it is locked. Rolls back changes of a failed
+//                                          epoch. Throws damage; a caller without the lock ignores
+//                                          it if the version has changed
+//   arrive_taken_over(op, n)               instead of arrive(), after a writer has reclaimed a
+//                                          stale lock
+//   observed(op, n)                        a reader has validated its loads and leaves the node
+//   filled(op, record, bytes)              a record was written that is not reachable yet
+//   created_root_leaf(n, epoch)                 the root leaf of a new tree, before any session
+//   fresh_leaf(op, n), fresh_interior      a new node; order, next, low key (of a leaf) are set
 //   before_value_change(op, n, slot)       may fail; then the value of a used slot changes
-//   before_removal(op, n)                  may fail; then the permutation loses slots
-//   choose_slot_for_insert(op, n, p)       may fail; a free slot, which may be filled now
-//   log_nodes(op, nodes)                   may fail; then all of them may be changed at will
-//   is_logged(op, n)                       whether they may (for assertions; true: always)
+//   before_removal(op, n)                  may fail; then slots are removed from the permutation
+//   choose_slot_for_insert(op, n, p)       may fail; returns a free slot that may be filled now
+//   log_nodes(op, nodes)                   may fail; then any word of these nodes may be changed
+//   is_logged(op, n)                       whether log_nodes() covers n; for assertions
 //   publish(op, word, value)               the one store that makes a change visible
-//   turned_leaf(op, n), turned_interior    a root has become the other thing, where it stands
-//   is_after_crash(op)                     whether traces of failed epochs may be there
-//   check_passed(op, n)                    an interior node on a scan's way, meanwhile; throws
-//   is_stamped(n)                          whether a leaf's own words of the discipline are its own
-//   is_sealed()                            whether words that are not what was written can be told
-//   audit_seals(n, check)                  the same for holdfast check, before recover_for_audit
-//   audit_leaf(n, check), audit_interior   the words of the discipline, for holdfast check
-//   recover_for_audit(op, n)               rolls back; whether there was anything to
+//   root_became_leaf(op, n), root_became_interior    a root has changed its kind in place
+//   is_after_crash(op)                     whether changes of failed epochs may still be present
+//   check_passed(op, n)                    checks an interior node on a scan's path after a crash;
+//                                          throws damage
+//   is_stamped(n)                          whether the discipline's words of a leaf belong to it
+//   is_sealed()                            whether damaged words can be detected
+//   audit_seals(n, check)                  the seals, for holdfast check, before recover_for_audit
+//   audit_leaf(n, check), audit_interior   the discipline's words, for holdfast check
+//   recover_for_audit(op, n)               rolls back; returns whether anything was undone
 //
-// An adapter that has `can_inline` knows, by the root's format, leaves that have small values in
-// themselves, too (is_inlined; cell.hpp). Then a third argument makes it one of such a tree, the
-// hooks of audits, and founded_leaf, are told by a last one, and the tree reaches a slot by these:
+// An adapter with `can_inline` also supports leaves that store small values themselves; the root's
+// format selects them (is_inlined; cell.hpp). The third constructor argument makes an adapter of
+// such a tree, the audit hooks and created_root_leaf have an additional last argument, and the tree
+// accesses a slot by these:
 //
-//   inlined_at(n, slot), put_inlined       what a slot has, with its seal
-//   fits_inlined(n, cell, slice, length)   whether its check is that of what it has
+//   inlined_at(n, slot), put_inlined       a slot's contents, with the seal
+//   fits_inlined(n, cell, slice, length)   whether the check matches the contents
 //   inlined_word, is_sound_inlined         for holdfast check
 //
-// Shape. How a full leaf splits and an empty one goes is `shape`. in_place_shape is that of
-// split.hpp and remove.hpp: several nodes change behind one log_nodes(), none of the states between
-// them need be sound after a crash. A discipline without logs brings a shape of its own, in which
-// every store leaves a sound tree.
+// Shape. `shape` implements the split of a full leaf and the removal of an empty one.
+// in_place_shape (split.hpp, remove.hpp) changes several nodes after one log_nodes(); the
+// intermediate states need not be consistent after a crash. A discipline without logs has a shape
+// of its own, in which every store leaves a consistent tree.
 //
-// Leaves may have any layout behind these names; values[i] may be views. Keys lie one behind the
-// other (search.hpp).
+// Leaves may have any layout that provides these names; values[i] may return views. The keys of a
+// node are contiguous (search.hpp).
 #pragma once
 
 #include <holdfast/result.hpp>
@@ -59,7 +63,7 @@
 
 namespace hf::masstree_detail {
 
-/// adapter_of<D>::type is the tree's adapter of discipline D.
+/// adapter_of<D>::type is the tree's adapter for discipline D.
 template <class D>
 struct adapter_of {
     static_assert(
@@ -68,10 +72,10 @@ struct adapter_of {
 };
 
 inline constexpr unsigned max_height = 32;
-/// Nodes that one change concerns, at most.
+/// Maximum number of nodes that one change logs.
 inline constexpr std::size_t most_nodes = 2 * max_height + 4;
 
-/// Splits and removals under logs that undo them: what split.hpp and remove.hpp do.
+/// Splits and removals that are undone from logs: split.hpp and remove.hpp.
 struct in_place_shape {
     template <class Tree, class... Arguments>
     static auto split_insert(Tree& tree, Arguments&&... arguments) {
@@ -83,7 +87,7 @@ struct in_place_shape {
     }
 };
 
-/// What audit hooks are given, as far as the concept is concerned.
+/// Stands for the argument of the audit hooks in the concepts below.
 struct any_check {
     void epoch(const char* what, u64 epoch);
     void epoch(const word* where, const char* what, u64 epoch);
@@ -149,11 +153,11 @@ concept adapter_with_hooks_of_fresh_memory =
     requires(const A& a, typename A::operation& op, typename A::leaf& n, typename A::interior& in,
              const void* record) {
         { a.filled(op, record, u64{}) } -> std::same_as<void>;
-        { A::founded_leaf(n, u64{}) } -> std::same_as<void>;
+        { A::created_root_leaf(n, u64{}) } -> std::same_as<void>;
         { a.fresh_leaf(op, n) } -> std::same_as<void>;
         { a.fresh_interior(op, in) } -> std::same_as<void>;
-        { a.turned_leaf(op, n) } -> std::same_as<void>;
-        { a.turned_interior(op, in) } -> std::same_as<void>;
+        { a.root_became_leaf(op, n) } -> std::same_as<void>;
+        { a.root_became_interior(op, in) } -> std::same_as<void>;
     };
 
 template <class A>
@@ -166,7 +170,7 @@ concept adapter_with_hooks_of_audits =
         { a.audit_interior(in, check) } -> std::same_as<void>;
     };
 
-/// Says what is missing; adapters and the tree ask it.
+/// Checks an adapter, and names the missing hook in the error message.
 template <class A, class Memory>
 consteval bool is_adapter() {
     static_assert(leaf_layout<typename A::leaf>, "the adapter's leaf lacks a field, or is too big");
@@ -180,9 +184,10 @@ consteval bool is_adapter() {
     static_assert(adapter_with_hooks_of_writers<A>,
                   "the adapter lacks a hook of writers: begin_update, before_value_change, "
                   "before_removal, choose_slot_for_insert, log_nodes, is_logged or publish");
-    static_assert(adapter_with_hooks_of_fresh_memory<A>,
-                  "the adapter lacks filled, founded_leaf, fresh_leaf, fresh_interior, turned_leaf "
-                  "or turned_interior");
+    static_assert(
+        adapter_with_hooks_of_fresh_memory<A>,
+        "the adapter lacks filled, created_root_leaf, fresh_leaf, fresh_interior, root_became_leaf "
+        "or root_became_interior");
     static_assert(adapter_with_hooks_of_audits<A>,
                   "the adapter lacks audit_seals, recover_for_audit, audit_leaf or audit_interior");
     return true;

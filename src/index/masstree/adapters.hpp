@@ -1,4 +1,4 @@
-// masstree/adapters.hpp: the tree with the adapters of all disciplines that it has.
+// masstree/adapters.hpp: the tree with the adapters of all its disciplines.
 #pragma once
 
 #include "index/masstree/incll/adapter.hpp"

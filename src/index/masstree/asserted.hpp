@@ -1,6 +1,6 @@
-// masstree/asserted.hpp: what is asserted of a node after it has changed.
+// masstree/asserted.hpp: assertions about a node after a change.
 //
-// The node is locked, or nobody else can reach it yet.
+// The node is locked, or not reachable by other threads yet.
 #pragma once
 
 #include "index/masstree/node.hpp"
@@ -9,7 +9,7 @@
 
 namespace hf::masstree_detail {
 
-/// Whether the permutation is one, and entries ascend from the low key on.
+/// True if the permutation is valid and the entries ascend from the low key on.
 template <class Leaf>
     requires requires(const Leaf& n) { n.order; }
 [[nodiscard]] bool is_in_order(const Leaf& n) noexcept {
@@ -27,7 +27,7 @@ template <class Leaf>
     return true;
 }
 
-/// Whether there are no more keys than have room, and they ascend.
+/// True if the key count is possible and the keys ascend.
 [[nodiscard]] inline bool is_in_order(const interior& n) noexcept {
     const u64 count = load(n.count);
     for (unsigned i = 1; i < count && i < interior::width; ++i) {

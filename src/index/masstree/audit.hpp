@@ -4,22 +4,22 @@
 // Purpose. The checks of `holdfast check` and of tests. Nothing in the tree is trusted: an offset
 // is followed only if it is that of a block of a fitting size that no other node has claimed, so
 // the walk ends on any bytes. Violations are collected, never repaired. Not for trees in malloc's
-// memory, which keeps no books that could be checked.
+// memory, whose blocks cannot be audited.
 //
-// Checks, by the numbers of masstree.hpp:
-//  M1  a layer's root is a node, not deleted; layers lie only below slots whose keys go on;
-//  M2  the leaves of a layer are linked in the order in which the interior nodes have them; low
-//      keys are the separators above; entries ascend and lie in their leaf's range;
-//  M3  interior nodes have ascending keys inside of their own range, and one more child;
-//  M4  nothing reachable is marked deleted, or locked in an opening to come;
-//  also: permutations are permutations, value words have a known form, a record has the size of its
-//  block, and its tail repeats the slices above it; the discipline's words have a known form, and
-//  are of no epoch to come (audit_leaf and audit_interior of its adapter).
+// Checks, by the invariants of masstree.hpp:
+//  M1  a layer's root is a node, not deleted; layers occur only below slots of keys that continue;
+//  M2  the leaves of a layer are linked in the order of the interior nodes; low keys are the
+//      separators above; entries ascend and are in their leaf's range;
+//  M3  interior nodes have ascending keys within their own range, and one more child than keys;
+//  M4  no reachable node is marked deleted, or locked in a future generation;
+//  also: permutations are valid, value words have a known form, a record has the size of its block,
+//  and its tail repeats the slices above it; the discipline's words have a known form and no future
+//  epoch (audit_leaf and audit_interior of the adapter).
 //
-// Recovery. Leaves with traces of failed epochs are rolled back first, by the code that a reader
-//  would run; on a region opened with open_mode::inspect that changes a private copy only.
+// Recovery. Leaves with changes of failed epochs are rolled back first, by the code that a reader
+// would run; on a region opened with open_mode::inspect that changes a private copy only.
 //
-// Concurrency. Nobody else may be at work. An operation is open for the whole walk.
+// Concurrency. No other thread may use the tree. One operation is open for the whole walk.
 // Cost. Memory: that of heap_audit, and the path to one leaf for each layer above it.
 #pragma once
 
@@ -37,10 +37,10 @@
 
 namespace hf {
 
-/// Told from time to time how many of how many blocks have been found. The total is an estimate.
+/// Called from time to time with the number of blocks found and the estimated total.
 using audit_progress = std::function<void(u64 done, u64 total)>;
 
-/// Told of each record that is sound, in no order. Its value stays where it is in the region.
+/// Called for each sound record, in no particular order. The value is a view into the region.
 using record_visitor = std::function<void(std::string_view key, std::string_view value)>;
 
 template <any_discipline D>
@@ -53,7 +53,7 @@ class masstree_audit {
     using interior = typename masstree<D>::interior;
     using record = masstree_detail::record;
 
-    /// `format`: as the tree's root says.
+    /// `format`: the format version in the tree's root.
     masstree_audit(region& r, operation& op, heap_audit& memory, audit_report& report, u32 format)
         : base_(r.base()),
           generation_(masstree_detail::version_word::generation_bits(r.super().generation)),
@@ -64,27 +64,27 @@ class masstree_audit {
           may_lack_checksums_(format < masstree_root_format),
           is_inlined_(adapter_can_inline && format == inlined_root_format) {}
 
-    /// Walks the tree whose root is at `root`, an offset that was found at `from`.
+    /// Walks the tree whose root is at offset `root`, which was read from offset `from`.
     void walk(u64 root, u64 from, const audit_progress& progress = {},
               const record_visitor& visit = {});
 
    private:
     struct branch {
         u64 offset;
-        u64 from;  ///< where it was found
+        u64 from;  ///< offset of the word that refers to it
         u64 low;
         u64 high;  ///< exclusive
         bool bounded;
         unsigned height;  ///< nodes above it in its layer
     };
     struct layer {
-        std::string prefix;         ///< the key's bytes above
-        std::vector<branch> to_do;  ///< the leftmost last
+        std::string prefix;         ///< the key's bytes in the layers above
+        std::vector<branch> to_do;  ///< stack; the leftmost branch is on top
         u64 root = 0;
-        u64 previous = 0;  ///< leaf to the left; 0: unknown
+        u64 previous = 0;  ///< the leaf to the left; 0: unknown
         u64 previous_next = 0;
-        bool first = true;  ///< no leaf has been met
-        bool gap = false;   ///< a branch could not be walked since the last leaf
+        bool first = true;  ///< no leaf has been visited
+        bool gap = false;   ///< since the last leaf, a branch could not be walked
         u64 records_before = 0;
     };
     struct slot {
@@ -95,7 +95,7 @@ class masstree_audit {
         bool is_sound;
     };
 
-    /// What the adapter is given to say what it finds in the words of a node.
+    /// Passed to the adapter, which reports its findings about a node's words.
     struct word_check {
         masstree_audit& audit;
         u64 node;
@@ -143,18 +143,19 @@ class masstree_audit {
     void read_record(const std::string& prefix, const slot& s, u64 offset);
 
     std::byte* base_;
-    u64 generation_;  ///< of the last opening for writing
+    u64 generation_;  ///< of the last session that could write
     operation& op_;
     heap_audit& memory_;
     audit_report& report_;
     tree_figures& figures_;
     bool may_lack_checksums_;
     bool is_inlined_;
-    std::vector<layer> layers_;  ///< from the first one down to the one at work
+    std::vector<layer> layers_;  ///< from the first layer down to the current one
     const audit_progress* progress_ = nullptr;
     const record_visitor* visit_ = nullptr;
-    u64 violations_before_ = 0;  ///< the node at work was looked at
-    bool is_live_ = false;       ///< nothing says that it holds what was rolled back, or removed
+    u64 violations_before_ = 0;  ///< count before the current node was checked
+    /// the current leaf has no violation or undone change, so its records are passed to the visitor
+    bool is_live_ = false;
     u64 done_ = 0;
     u64 total_ = 0;
 };
@@ -178,7 +179,7 @@ void masstree_audit<D>::tick() {
     if (progress_ != nullptr && done_ % 4096 == 0) (*progress_)(done_, std::max(done_, total_));
 }
 
-/// One node.
+/// Checks one node.
 template <any_discipline D>
 void masstree_audit<D>::step() {
     layer& in = layers_.back();
@@ -200,10 +201,10 @@ void masstree_audit<D>::step() {
         bad(b.offset, "a node that is marked deleted is still in the tree");
     }
     if (version_word::is_of_future(version, generation_)) {
-        bad(b.offset, "a node is locked by an opening to come");
+        bad(b.offset, "a node is locked by a future session");
     }
     if ((version & version_word::leaf) != 0) {
-        read_leaf(in, b);  // may add layers: `in` is not to be used any more
+        read_leaf(in, b);  // may add layers, which invalidates `in`
     } else {
         read_interior(in, b);
     }
@@ -219,7 +220,7 @@ void masstree_audit<D>::end_layer() {
     layers_.pop_back();
 }
 
-/// What `from` leads to can't be walked.
+/// Reports that the object to which `from` refers cannot be walked.
 template <any_discipline D>
 void masstree_audit<D>::lose(u64 from, const std::string& why) {
     bad(from, why);
@@ -429,7 +430,7 @@ void masstree_audit<D>::read_slot(const std::string& prefix, const slot& s,
     below.push_back(std::move(next));
 }
 
-/// A value that lies in its leaf.
+/// Checks a value stored in its leaf.
 template <any_discipline D>
 void masstree_audit<D>::read_inline(const slot& s, bool is_first_layer) {
     if (!is_first_layer || s.length_class > masstree_detail::slice_size) {
@@ -442,7 +443,7 @@ void masstree_audit<D>::read_inline(const slot& s, bool is_first_layer) {
     figures_.key_bytes += key.size();
     figures_.value_bytes += s.value.kind;
     if (visit_ == nullptr || !is_live_) return;
-    // Where it lies: whoever is shown it may keep the view, as that of a record.
+    // The view refers to the region, like a record's, because visitors may keep it.
     const auto* const there = reinterpret_cast<const char*>(&at<masstree_detail::word>(s.at));
     (*visit_)(key, {there, s.value.kind});
 }
@@ -470,7 +471,8 @@ void masstree_audit<D>::read_record(const std::string& prefix, const slot& s, u6
     }
     ++figures_.records;
     if (p->extent) ++figures_.large_records;
-    // What the path says of the key, compared with the tail: the key from its ninth byte on.
+    // Compare the key according to the path with the record's tail (the key from its ninth byte
+    // on).
     std::string key = prefix;
     masstree_detail::append_slice(key, s.slice, std::min<unsigned>(s.length_class, slice_size));
     const std::string_view tail = r.tail();
@@ -496,8 +498,8 @@ void masstree_audit<D>::read_record(const std::string& prefix, const slot& s, u6
 
 // --------------------------------------------------------------------------------------- the whole
 
-/// Checks heap and tree of a region. `root` is the tree's, of this format, found at `from`; 0:
-/// there is no tree.
+/// Checks a region's heap and tree. `root`: offset of the tree's root, which was read from offset
+/// `from` and has the format version `format`; 0: there is no tree.
 template <any_discipline D>
 audit_report audit(region& r, checkpoint_state& checkpoint, u64 root, u64 from,
                    const audit_progress& progress = {}, u32 format = masstree_root_format,
@@ -527,7 +529,7 @@ audit_report audit_engine(Engine& e, masstree<D>& tree) {
 }
 }  // namespace detail
 
-/// Checks whatever has file(), checkpoint() and tree(); nobody else may be at work on it.
+/// Checks any engine with file(), checkpoint() and tree(); no other thread may use it.
 template <class Engine>
 audit_report audit(Engine& e) {
     return detail::audit_engine(e, e.tree());

@@ -1,22 +1,21 @@
-// find.hpp: the ways down a layer, and get (part of masstree.hpp).
+// find.hpp: descent within a layer, and get (part of masstree.hpp).
 //
-// Optimistic descent: hand over hand by versions. A child's version is taken before the parent's is
-// checked again, so at that moment the child was the right one; a later split of the child shows in
-// its version, and what has moved is found to its right. Nothing is followed before the node it was
-// read from has been validated, and what is followed lies where a node can lie. Searches that begin
-// anew do so a bounded number of times (patience.hpp): on a damaged region they end, too.
+// Optimistic descent with hand-over-hand version validation. A child's version is read before the
+// parent's is checked again, so at that moment it was the right child. A later split of the child
+// changes its version, and entries that moved are found to its right. A pointer is followed only
+// after the node that contains it was validated, and only to an offset where a node can be. The
+// number of restarts is bounded (`patience.hpp`), so searches terminate on a damaged region, too.
 //
-// Some of these functions are to be inlined in any case. A processor looks a few hundred
-// instructions ahead: where fewer than that lie between two reads' waits for memory, the second
-// begins to wait while the first does.
+// Some of these functions are always inlined: a processor looks a few hundred instructions ahead,
+// so two reads overlap their cache misses only if fewer instructions are between them.
 #pragma once
 
 #include "index/masstree/masstree.hpp"
 
 namespace hf {
 
-/// The leaf whose range held `slice` at the moment when `version` was its version; nullptr: the
-/// layer is gone.
+/// Returns the leaf whose range contained `slice` when its version was `version`; nullptr: the
+/// layer was removed.
 template <any_discipline D>
 inline auto masstree<D>::reach_leaf(node* root, u64 slice, u64& version, descent* path) const
     -> leaf* {
@@ -60,8 +59,8 @@ inline auto masstree<D>::reach_leaf(node* root, u64 slice, u64& version, descent
     }
 }
 
-/// Moves right to the leaf that has `slice`, after n has been split. False: n is gone, start the
-/// layer over.
+/// Moves right to the leaf that contains `slice`, after n has been split. False: n was removed;
+/// restart in the layer.
 template <any_discipline D>
 inline bool masstree<D>::follow_right(leaf*& n, u64& version, u64 slice) const {
     for (patience left(damage_is_known_);; left.again(offset_of(n))) {
@@ -110,8 +109,9 @@ inline unsigned masstree<D>::lower_rank(const leaf& n, perm p, u64 slice,
     return r;
 }
 
-/// A value of n and its check were not of one store, though n had this version before and behind:
-/// looks again under the lock of n. False: n has changed since. Throws damage.
+/// Reads a slot again under the lock of n, because the value and its check do not match although
+/// the version is unchanged: they may come from two different stores. False: n has changed. Throws
+/// damage.
 template <any_discipline D>
 [[gnu::noinline]] bool masstree<D>::read_again(leaf& n, u64 version, unsigned slot, u64 slice,
                                                unsigned length_class, cell& c) const {
@@ -125,8 +125,9 @@ template <any_discipline D>
     return true;
 }
 
-/// What the key's entry has in the leaf n, which had it in its range at `version`, or in one to its
-/// right, without a seal; kind none: there is no entry; nullopt: the leaf is gone.
+/// Returns the contents of the key's slot, without the seal. At `version` the key was in the range
+/// of n; it may be in a leaf to the right by now. Kind none: the key has no entry; nullopt: the
+/// leaf was removed.
 template <any_discipline D>
 [[gnu::always_inline]] inline auto masstree<D>::find_in_leaf(operation& op, leaf* n, u64 version,
                                                              const key_cursor& key)
@@ -161,7 +162,7 @@ template <any_discipline D>
     }
 }
 
-/// The root of the layer below a slot, to which the key goes on.
+/// The root of the layer below a slot, in which the key continues.
 template <any_discipline D>
 inline auto masstree<D>::below(u64 offset, key_cursor& key) const -> node* {
     if (key.length_class() != masstree_detail::longer) [[unlikely]] {
@@ -171,8 +172,8 @@ inline auto masstree<D>::below(u64 offset, key_cursor& key) const -> node* {
     return followed(offset);
 }
 
-/// The value, or the record's offset, of an entry that the key has, unless its record goes on as
-/// another key does.
+/// Returns the inlined value or the record's offset if the rest of the key matches the record's;
+/// otherwise kind none.
 template <any_discipline D>
 [[gnu::always_inline]] inline auto masstree<D>::if_same_rest(const cell& value,
                                                              const key_cursor& key) const -> cell {
@@ -188,7 +189,7 @@ template <any_discipline D>
     return {offset, kind::record};
 }
 
-/// As find_cell(). `value`: what its entry in layer 0 has if that is known already.
+/// find_cell(). `value`: the contents of the key's slot in layer 0, if already known.
 template <any_discipline D>
 inline auto masstree<D>::find_from(operation& op, key_cursor key, cell value) -> cell {
     namespace kind = masstree_detail::cell_kind;
@@ -198,7 +199,7 @@ inline auto masstree<D>::find_from(operation& op, key_cursor key, cell value) ->
             u64 v = 0;
             leaf* n = reach_leaf(root, key.slice(), v, nullptr);
             const auto found = n != nullptr ? find_in_leaf(op, n, v, key) : std::nullopt;
-            if (!found) {  // the layer, or the leaf, is gone
+            if (!found) {  // the layer or the leaf was removed
                 left.again(offset_of(root));
                 key.rewind();
                 root = at<node>(root_);
@@ -240,7 +241,7 @@ inline bool masstree<D>::get(operation& op, std::string_view key, F&& found) {
     return true;
 }
 
-/// The leaf for `slice`, locked and recovered; nullptr: the layer is gone.
+/// Returns the leaf for `slice`, locked and recovered; nullptr: the layer was removed.
 template <any_discipline D>
 inline auto masstree<D>::lock_leaf(operation& op, node* root, u64 slice, descent& path) const
     -> leaf* {
@@ -269,8 +270,8 @@ inline auto masstree<D>::lock_leaf(operation& op, node* root, u64 slice, descent
             mine.unlock();
             if (gone) break;
             n = at<leaf>(next);
-            // Not known to be split since it was reached, but it may have been before: look right
-            // again. No node's word has all of the flags.
+            // No split has been seen since the leaf was reached, but it may have been split before:
+            // compare with the right neighbour again. No node's version has all of the flags.
             v = version_word::flags;
         }
     }

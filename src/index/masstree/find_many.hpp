@@ -1,9 +1,9 @@
-// find_many.hpp: many keys looked for at once (part of masstree.hpp).
+// find_many.hpp: looks up many keys at once (part of masstree.hpp).
 //
-// One search waits for memory at each level of the tree, for every wait depends on the one before.
-// Searches for different keys do not depend on one another: done in step, level by level, their
-// waits overlap. Each is the descent of find.hpp, by the same rules; one that meets a change is
-// given up and done by itself.
+// A search has a cache miss at each level, and each depends on the one before. Searches for
+// different keys are independent: advanced in lockstep, level by level, their misses overlap. Each
+// one is the descent of find.hpp with the same rules. A search that encounters a concurrent change
+// is dropped and repeated by itself.
 #pragma once
 
 #include "index/masstree/masstree.hpp"
@@ -12,7 +12,8 @@
 
 namespace hf {
 
-/// Sends the walkers from the root to their leaves. One that meets a change has no node then.
+/// Advances the walkers from the root to their leaves. A walker that encounters a change ends with
+/// n = nullptr.
 template <any_discipline D>
 inline void masstree<D>::walk_down(std::span<walker> all) const {
     node* root = at<node>(root_);
@@ -39,7 +40,7 @@ inline void masstree<D>::walk_down(std::span<walker> all) const {
         for (walker& w : all) {
             if (w.n == nullptr || is_leaf(w.version)) continue;
             const u64 version = stable(w.child);
-            // As in reach_leaf: taken while the parent still was as when it named the child.
+            // As in reach_leaf(): read before the parent is validated.
             const bool changed = w.n->version.changed(w.version);
             w.n = changed || is_deleted(version) ? nullptr : w.child;
             w.version = version;

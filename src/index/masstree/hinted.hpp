@@ -1,28 +1,28 @@
-// hinted.hpp: the ways to a key that hints shorten, and where hints are left (part of
-// masstree.hpp).
+// hinted.hpp: descents shortened by hints, and the updates of hints (part of masstree.hpp).
 //
-// All of it is for layer 0, and rests on leaf_hints.hpp, H1 and H2: a hinted leaf is read like one
-// that a descent has reached, and counts only if it has the key.
+// Hints exist for layer 0 only. By H1 and H2 of leaf_hints.hpp a hinted leaf is read like one that
+// a descent has reached, and its result counts only if it contains the key.
 #pragma once
 
 #include "index/masstree/masstree.hpp"
 
 namespace hf {
 
-/// Starts loading the leaf and the record of the hint for `slice`. nullptr: there is none.
+/// Prefetches the leaf and the record of the hint for `slice`. nullptr: there is no hint.
 template <any_discipline D>
 [[gnu::always_inline]] inline auto masstree<D>::hinted_leaf(u64 slice) const noexcept -> leaf* {
     const auto hint = hints_->find(slice);
     if (hint.leaf == 0) return nullptr;
     leaf* n = at<leaf>(hint.leaf);
-    fetch(n);  // as on the way down
+    fetch(n);  // as in a descent
     const auto* lines = at<const char>(hint.record_line);
     __builtin_prefetch(lines);
     __builtin_prefetch(lines + line_size);
     return n;
 }
 
-/// The leaf that has the key, as reach_leaf() gives it, and the key's slot, if a hint leads there.
+/// reach_leaf() by a hint: the leaf that contains the key, and the key's slot; nullptr: no usable
+/// hint.
 template <any_discipline D>
 [[gnu::always_inline]] inline auto masstree<D>::reach_hinted(operation& op, const key_cursor& key,
                                                              u64& version, int& slot) const
@@ -37,8 +37,8 @@ template <any_discipline D>
     return slot >= 0 && is_order(*n, order) ? n : nullptr;
 }
 
-/// What the key's entry has, without a seal, if a hint leads to it; kind none: it is to be looked
-/// for from the root.
+/// Returns the contents of the key's slot, without the seal, by a hint. Kind none: no usable hint;
+/// the caller must search from the root.
 template <any_discipline D>
 [[gnu::always_inline]] inline auto masstree<D>::find_hinted(operation& op,
                                                             const key_cursor& key) const -> cell {
@@ -52,7 +52,8 @@ template <any_discipline D>
     return opened(*n, value);
 }
 
-/// The leaf that has the key, locked and recovered, and the key's slot, if a hint leads there.
+/// lock_leaf() by a hint: the leaf that contains the key, locked and recovered, and the key's slot;
+/// nullptr: no usable hint.
 template <any_discipline D>
 inline auto masstree<D>::lock_hinted(operation& op, const key_cursor& key, int& slot) const
     -> leaf* {
@@ -69,20 +70,20 @@ inline auto masstree<D>::lock_hinted(operation& op, const key_cursor& key, int& 
     return n;
 }
 
-/// The entry was found in n, whose count had been taken before that was certain (H4).
+/// Stores a hint: the entry was found in n. `count` was read before that was validated (H4).
 template <any_discipline D>
 inline void masstree<D>::leave_hint(u64 slice, const leaf& n, u32 count, u64 its_record) noexcept {
     hints_->note(slice, offset_of(&n), count, its_record);
 }
 
-/// n, locked, has the key with this record; 0: with none.
+/// Stores a hint: n, locked, contains the key with this record; 0: without a record.
 template <any_discipline D>
 inline void masstree<D>::leave_hint(const key_cursor& key, const leaf& n, u64 its_record) noexcept {
     if (hints_ == nullptr || key.depth() != 0) return;
     leave_hint(key.slice(), n, hints_->count(offset_of(&n)), its_record);
 }
 
-/// As above; unlocks n.
+/// leave_hint(), then unlocks n.
 template <any_discipline D>
 inline void masstree<D>::unlock_with_hint(const key_cursor& key, leaf& n, u64 its_record) noexcept {
     const bool hints = hints_ != nullptr && key.depth() == 0;
@@ -91,7 +92,8 @@ inline void masstree<D>::unlock_with_hint(const key_cursor& key, leaf& n, u64 it
     if (hints) leave_hint(key.slice(), n, count, its_record);
 }
 
-/// After a split, with its nodes still locked: what has moved, and what it was for.
+/// Updates the hints of all entries that a split moved, and of the new entry. The nodes are still
+/// locked.
 template <any_discipline D>
 void masstree<D>::leave_hints(const split_plan& plan, const node* root, const entry& e) noexcept {
     if (hints_ == nullptr || root != at<node>(root_)) return;

@@ -42,6 +42,12 @@ inspection inspection::open(const std::filesystem::path& path, const root_name& 
                          "inspect a region of discipline incll or logged"});
             made.seen_ = {};
             break;
+        case discipline::section:
+            made.refuse({errc::incompatible, "inspect the region", path.string(),
+                         "its discipline is section: only its program knows what it holds",
+                         "inspect a region of discipline incll or logged"});
+            made.seen_ = {};
+            break;
         case discipline::snapshot:
             made.refuse({errc::incompatible, "inspect the region", path.string(),
                          "its discipline is snapshot: only its program knows what it holds",
@@ -55,9 +61,9 @@ inspection inspection::open(const std::filesystem::path& path, const root_name& 
 template <class D>
 void inspection::recover(const root_name& tree) {
     fresh_ = file().super().generation == 0 && !file().find_root(tree.name);
-    if (fresh_) return;  // made, but not yet laid out
+    if (fresh_) return;  // created, but without heap and tree yet
     if (auto log = checkpoint().recover_log(); !log) refuse(std::move(log.error()));
-    // The heap's own recovery relies on room for its first page.
+    // The heap's recovery requires space for its first page.
     const auto segments = file().segments();
     const auto first = std::find_if(segments.begin(), segments.end(),
                                     [](const segment& s) { return s.kind == segment_kind::heap; });
@@ -75,7 +81,8 @@ void inspection::find_root(const root_name& tree) {
     auto found = file().find_root(tree.name);
     if (!found) {
         error why = std::move(found.error());
-        why.code = errc::corrupt;  // it was there once: the region has been in use
+        // not a usage error: the region has been in use, so the root existed
+        why.code = errc::corrupt;
         refuse(std::move(why));
         return;
     }

@@ -1,9 +1,9 @@
-// masstree/inspection.hpp: brings a region up to be looked at, as far as that goes.
+// masstree/inspection.hpp: opens a region for inspection, even if it is damaged.
 //
-// Purpose. Opens the file with open_mode::inspect and runs the recovery that an opening for use
-// would run, on the private copy-on-write mapping: nothing on the medium changes, not even after a
-// crash. Where recovery would refuse the region, the reason is kept, and what can be read is there
-// all the same: heap_audit and masstree_audit read through the logs and trust nothing.
+// Purpose. Opens the file with open_mode::inspect and runs the recovery of a normal opening on a
+// private copy-on-write mapping: nothing on the medium changes, not even after a crash. If recovery
+// would refuse the region, the reason is kept and the readable part remains accessible: heap_audit
+// and masstree_audit read through the logs and trust nothing.
 #pragma once
 
 #include "checkpoint/opening.hpp"
@@ -18,29 +18,29 @@ namespace hf {
 
 class inspection {
    public:
-    /// Where the tree's root is to be found in the region's directory of roots.
+    /// Name and type of the tree's root in the region's root directory.
     struct root_name {
         const char* name;
         u64 type;
     };
 
-    /// Never fails: see refusal().
+    /// Never fails; an error is reported by refusal().
     [[nodiscard]] static inspection open(const std::filesystem::path& path, const root_name& tree);
 
-    /// Why an opening for use would fail; nullopt: it would not.
+    /// Why opening the region for use would fail; nullopt: it would succeed.
     [[nodiscard]] const std::optional<error>& refusal() const noexcept { return refusal_; }
-    /// Whether the file could be mapped: file() and checkpoint() are there.
+    /// Whether the file could be mapped, so that file() and checkpoint() may be called.
     [[nodiscard]] bool is_open() const noexcept { return seen_.is_open(); }
     [[nodiscard]] region& file() const noexcept { return seen_.file(); }
     [[nodiscard]] checkpoint_state& checkpoint() const noexcept { return seen_.checkpoint(); }
-    /// Whether the region has never been used since it was made.
+    /// Whether the region has never been used since it was created.
     [[nodiscard]] bool is_fresh() const noexcept { return fresh_; }
     /// Offset of the tree's root; 0: there is no tree.
     [[nodiscard]] u64 root() const noexcept { return root_; }
-    /// What it says of its nodes and records (formats.hpp).
+    /// Format version of the tree's nodes and records (formats.hpp).
     [[nodiscard]] u32 root_format() const noexcept { return root_format_; }
 
-    /// Checks everything. Needs is_open().
+    /// Audits heap and tree. Requires is_open().
     [[nodiscard]] audit_report audit(const audit_progress& progress = {},
                                      const record_visitor& visit = {}) const;
 

@@ -1,9 +1,9 @@
-// key.hpp: a key as the trie sees it: 8-byte slices, one a layer.
+// key.hpp: a key as the trie sees it: 8-byte slices, one for each layer.
 //
-// A slice is the next eight bytes as a big-endian number, padded with zeros, so that numbers order
-// as the bytes do. Within a layer keys are ordered by slice, then by length class: 0 to 8 bytes
-// left (the key ends in this slice), or `longer` (it goes on). There are at most ten entries with
-// the same slice in a layer, so they always fit in one leaf, and a split never separates them.
+// A slice is the next eight bytes as a big-endian number, padded with zeros, so numbers are ordered
+// like the bytes. Within a layer keys are ordered by slice, then by length class: 0 to 8 bytes left
+// (the key ends in this slice), or `longer` (it continues). A layer has at most ten entries with
+// the same slice, so they always fit in one leaf, and a split never separates them.
 #pragma once
 
 #include "base/bits.hpp"
@@ -17,10 +17,10 @@
 namespace hf::masstree_detail {
 
 inline constexpr unsigned slice_size = 8;
-/// No key of the map's is longer (max_key_size).
+/// Maximum length of a key of the map (max_key_size).
 inline constexpr std::size_t most_key_bytes = 4096;
 
-/// Length class of a key that goes on behind its slice: in a record's tail, or in the next layer.
+/// Length class of a key that continues after its slice: in a record's tail, or in the next layer.
 inline constexpr unsigned longer = 9;
 
 [[nodiscard, gnu::always_inline]] inline u64 slice_of(std::string_view bytes) noexcept {
@@ -33,10 +33,10 @@ inline constexpr unsigned longer = 9;
     return __builtin_bswap64(raw);
 }
 
-/// A slice's bytes, the first one lowest in memory.
+/// A slice's bytes in key order: the first one at the lowest address.
 [[nodiscard]] inline u64 bytes_of(u64 slice) noexcept { return __builtin_bswap64(slice); }
 
-/// The first `n` bytes of a slice, appended to `out`.
+/// Appends the first `n` bytes of a slice to `out`.
 inline void append_slice(std::string& out, u64 slice, unsigned n) {
     const u64 raw = bytes_of(slice);
     out.append(reinterpret_cast<const char*>(&raw), std::min(n, slice_size));
@@ -52,17 +52,17 @@ class key_cursor {
     [[nodiscard]] unsigned length_class() const noexcept { return length_class_; }
     [[nodiscard]] unsigned depth() const noexcept { return depth_; }
     [[nodiscard]] std::string_view whole() const noexcept { return key_; }
-    /// What follows the current slice.
+    /// The key's bytes after the current slice.
     [[nodiscard]] std::string_view rest() const noexcept {
         const std::size_t at = (depth_ + 1) * slice_size;
         return key_.substr(std::min(at, key_.size()));
     }
-    /// Goes on to the next layer; only where length_class() is `longer`.
+    /// Moves to the next layer; length_class() must be `longer`.
     void descend() noexcept {
         ++depth_;
         load();
     }
-    /// Back to the first layer.
+    /// Moves back to the layer `depth`.
     void rewind(unsigned depth = 0) noexcept {
         depth_ = depth;
         load();

@@ -12,7 +12,8 @@ std::unique_ptr<leaf_hints> leaf_hints::make(u64 budget) {
     void* p = ::mmap(nullptr, reserved * sizeof(bucket), PROT_READ | PROT_WRITE,
                      MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (p == MAP_FAILED) return nullptr;
-    ::madvise(p, reserved * sizeof(bucket), MADV_HUGEPAGE);  // refused by a kernel that has none
+    // fails on a kernel without huge pages, which is harmless
+    ::madvise(p, reserved * sizeof(bucket), MADV_HUGEPAGE);
     return std::unique_ptr<leaf_hints>(new leaf_hints(static_cast<bucket*>(p), reserved));
 }
 

@@ -3,37 +3,37 @@
 // section 4).
 //
 // Purpose. A trie of B+ trees: each layer is a B+ tree over one 8-byte slice of the key; keys that
-// share a slice and go on share the next layer. One template for all disciplines; what they differ
-// in is in their adapters (adapter.hpp), one of which the user of the tree includes.
+// share a slice and continue share the next layer. One template for all disciplines; their
+// differences are in their adapters (adapter.hpp), one of which the user of the tree includes.
 //
 // On the medium: node.hpp and checkpoint/leaf.hpp (nodes), record.hpp (values and key tails),
 // incll/leaf_log.hpp (in-cache-line logs).
 //
 // Invariants.
-//  M1  Layers have permanent root nodes. A root that overflows hands its contents to two new nodes
-//      and becomes their parent where it stands; a layer that has run empty becomes an empty leaf
-//      again, which its upper layer's leaf can then drop. So no pointer to a root ever changes.
-//  M2  Leaves of a layer form a list by `next`, in order; low keys ascend; a leaf's range ends at
-//      its right neighbour's low key. Equal slices lie in one leaf.
-//  M3  An interior node with n keys has n + 1 children; child i holds slices in
-//      [keys[i-1], keys[i]).
+//  M1  Layers have permanent root nodes. A root that overflows moves its contents to two new nodes
+//      and becomes their parent in place; the root of an empty layer becomes an empty leaf in
+//      place, which the leaf above can then drop. So a pointer to a root never changes.
+//  M2  The leaves of a layer form a list by `next`, in order; low keys ascend; a leaf's range ends
+//      at its right neighbour's low key. Equal slices are in one leaf.
+//  M3  An interior node with n keys has n + 1 children; child i contains slices in [keys[i-1],
+//      keys[i]).
 //  M4  A node that is marked deleted is in no list and has no parent; its memory is reused only in
 //      a later epoch.
 //  M5  Before a node's first change in an epoch it is in the external log, or the change is covered
-//      by incll/leaf_log.hpp, or the node was made in this epoch (log_epoch says which). All nodes
-//      that a split or a removal changes are logged together behind one fence, after all locks and
-//      all memory have been got.
+//      by incll/leaf_log.hpp, or the node was created in this epoch (log_epoch says which). All
+//      nodes that a split or a removal changes are logged together with one fence, after all locks
+//      are held and all memory is allocated.
 //
-// Concurrency. Readers: sync/version_lock.hpp; never write, but for lazy recovery. Writers lock
-// from child to parent; within a level and downwards only by try_lock, giving everything back on
-// failure (removals). An operation is inside of one epoch (gate.hpp), so nothing it can reach is
-// reused under it.
+// Concurrency. Readers: sync/version_lock.hpp; they never write, except for lazy recovery. Lock
+// order: writers lock from child to parent; within a level and downwards only by try_lock,
+// releasing everything on failure (removals). An operation runs within one epoch (gate.hpp), so
+// nothing it can reach is reused while it runs.
 //
 // Recovery. Interior nodes: external log, before the first operation. Leaves: lazily (R1 of
-// leaf_log.hpp); every way to a leaf's contents passes the adapter's `arrive`.
+// leaf_log.hpp); the adapter's `arrive` is called before any access to a leaf's contents.
 //
-// Full region. Operations get all memory and log space before the first store; on error nothing has
-// changed.
+// Full region. Operations allocate all memory and log space before the first store; on error
+// nothing has changed.
 #pragma once
 
 #include "base/check.hpp"
@@ -63,12 +63,12 @@
 
 namespace hf {
 
-/// What masstree::update() is told to do with a key.
+/// The decision of the callback of masstree::update().
 struct decision {
     enum class action { keep, store, erase };
     action what = action::keep;
     u64 record = 0;  ///< store: offset of a filled record, from make_record()
-    /// store: a value to lie in the leaf, instead of a record, where fits_inline() allows it.
+    /// store: a value for the leaf itself, instead of a record, if fits_inline() allows it.
     masstree_detail::cell value = {};
 
     [[nodiscard]] static decision to_store(masstree_detail::cell value) noexcept {
@@ -89,16 +89,16 @@ class masstree {
     using record = masstree_detail::record;
     using node = masstree_detail::node;
 
-    /// Makes the root of an empty tree where nodes come from malloc().
+    /// Creates the root of an empty tree whose nodes come from malloc().
     [[nodiscard]] static result<u64> create_root(memory& blocks, operation& op, u64 generation);
-    /// Lays the root of an empty tree into a region that had no session yet, at the place that
+    /// Creates the root of an empty tree in a region that had no session yet, at the offset that
     /// format_heap() returned, and publishes it under this name. Until the last store the region
     /// has no root, and may be formatted again.
-    [[nodiscard]] static result<void> found(region& r, u64 place, std::string_view name, u64 type,
-                                            u32 format = masstree_root_format);
+    [[nodiscard]] static result<void> create_root(region& r, u64 place, std::string_view name,
+                                                  u64 type, u32 format = masstree_root_format);
 
-    /// The tree whose root is at `root`; `generation` as of this opening of the region, `format` as
-    /// its root says.
+    /// Opens the tree with the root at offset `root`. `generation`: of this session; `format`: the
+    /// format version in the root.
     masstree(memory& blocks, u64 root, u64 generation, u32 format = masstree_root_format) noexcept
         : heap_(blocks),
           adapter_(make_adapter(blocks, format)),
@@ -106,44 +106,44 @@ class masstree {
           root_(root),
           generation_(masstree_detail::version_word::generation_bits(generation)) {}
 
-    /// From here on operations leave hints where they find keys, and look there first. Before the
-    /// first operation; none are kept without address space for them. `file` is where the nodes
-    /// lie: not for those from malloc().
+    /// Enables leaf hints: operations store them and use them. Call before the first operation; has
+    /// no effect without address space. `file`: the region with the nodes (not for nodes from
+    /// malloc()).
     void keep_hints(const region& file, u64 budget) {
         hinted_file_ = &file;
         hints_ = masstree_detail::leaf_hints::make(budget);
         cover_region();
     }
-    /// Memory of the hints; 0: none are kept.
+    /// Memory of the hints; 0: disabled.
     [[nodiscard]] u64 hint_bytes() const noexcept {
         return hints_ != nullptr ? hints_->bytes() : 0;
     }
-    /// Starts loading where the hint for a key would be: to be called as early as the key is known.
+    /// Prefetches the hint for a key; call as soon as the key is known.
     void prefetch_hint(std::string_view key) const noexcept {
         if (hints_ != nullptr) hints_->prefetch(masstree_detail::slice_of(key));
     }
-    /// Starts loading what the hint for the key names.
+    /// Prefetches the leaf and the record of the key's hint.
     void prefetch_hinted(const operation& /*inside of it*/, std::string_view key) const noexcept {
         if (hints_ != nullptr) (void)hinted_leaf(masstree_detail::slice_of(key));
     }
 
-    /// Starts loading the leaves of up to most_finds keys, and the records that hints name: for
+    /// Prefetches the leaves of up to most_finds keys, and the records of their hints, for
     /// operations of any kind that follow at once. Throws damage.
     void prefetch(const operation& op, std::span<const std::string_view> keys) const;
 
-    /// Calls found(value) if the key is there; the view ends with the operation. Writes nothing.
+    /// Calls found(value) if the key exists; the view ends with the operation. Writes nothing.
     template <class F>
     bool get(operation& op, std::string_view key, F&& found);
 
-    /// Offset of the key's record, or 0. Not for trees that have small values in their leaves.
+    /// Offset of the key's record, or 0. Not for trees with inlined values.
     [[nodiscard]] u64 find(operation& op, std::string_view key) {
         HF_ASSERT(!is_inlined(), "the key may have no record");
         return find_cell(op, key).word;
     }
     using cell = masstree_detail::cell;
-    /// The key's value, or where its record is: the word is the offset. Or kind none.
+    /// The key's value, or its record (the word is the offset), or kind none.
     [[nodiscard]] cell find_cell(operation& op, std::string_view key);
-    /// Whether small values of short keys lie in the leaves.
+    /// Whether small values of short keys are stored in the leaves.
     [[nodiscard]] bool is_inlined() const noexcept {
         if constexpr (adapter_can_inline) return adapter_.is_inlined();
         return false;
@@ -151,7 +151,7 @@ class masstree {
     [[nodiscard]] bool lies_inline(std::string_view key, std::string_view value) const noexcept {
         return is_inlined() && masstree_detail::fits_inline(key.size(), value.size());
     }
-    /// The same for each of up to most_finds keys, whose waits for memory overlap.
+    /// find() for up to most_finds keys, with overlapping cache misses.
     static constexpr std::size_t most_finds = 16;
     void find_many(operation& op, std::span<const std::string_view> keys, u64* offsets) {
         HF_ASSERT(!is_inlined(), "a key may have no record");
@@ -161,17 +161,17 @@ class masstree {
     }
     void find_many(operation& op, std::span<const std::string_view> keys, cell* found);
 
-    /// A record of key and value, to be stored in the same operation. Not for large ones.
+    /// Makes a record of key and value, to be stored in the same operation. Not for large values.
     [[nodiscard]] result<u64> make_record(operation& op, std::string_view key,
                                           std::string_view value);
-    /// Gives back a record that was not stored, or was committed and not stored.
+    /// Frees a record that was not stored, or was committed and not stored.
     void drop_record(operation& op, u64 offset) {
         heap_.deallocate(op, offset, record_at(offset)->payload());
     }
     [[nodiscard]] record* record_at(u64 offset) const noexcept {
         return object_at<record>(base_, offset);
     }
-    /// The record that a leaf names: all of it lies inside of the region, whatever it is. Throws
+    /// The record at an offset read from a leaf; checks that all of it is within the region. Throws
     /// damage.
     [[nodiscard, gnu::always_inline]] record& sized_record(u64 offset) const {
         const u64 end = heap_.end();
@@ -181,12 +181,12 @@ class masstree {
         }
         return *record_at(offset);
     }
-    /// Whether the record at `offset` has what was written under the key.
+    /// Whether the record at `offset` contains what was written under the key.
     [[nodiscard]] bool is_whole(std::string_view key, const record& r, u64 offset) const noexcept {
         return r.is_sound(key, offset) || (r.head.checksum() == 0 && may_lack_checksums());
     }
-    /// Throws damage unless `value`, which was read from a record with this head, is what was
-    /// written under the key.
+    /// Throws damage unless `value`, read from a record with this head, is what was written under
+    /// the key.
     [[gnu::always_inline]] void check_value(std::string_view key, masstree_detail::record_word head,
                                             std::string_view value, u64 offset) const {
         const u32 sum = head.checksum();
@@ -196,36 +196,36 @@ class masstree {
         if (sum == 0 && may_lack_checksums()) return;
         broken(offset, "a record's checksum is not that of its key and value");
     }
-    /// Whether the tree is of format 1, whose records had none, and whose leaves no seals.
+    /// Whether the tree has format 1, without record checksums and leaf seals.
     [[nodiscard]] bool may_lack_checksums() const noexcept { return !adapter_.is_sealed(); }
 
     struct outcome {
         bool existed = false;
         bool changed = false;
     };
-    /// Read-modify-write: decide(const record* old or nullptr) -> decision, under the lock of the
-    /// key's leaf. `old` is sound. On error, or when something is thrown, nothing has changed and
-    /// the decision's record is still the caller's. Throws damage.
+    /// Read-modify-write: calls decide(const record* old or nullptr) -> decision under the lock of
+    /// the key's leaf. `old` is sound. On error, or if an exception is thrown, nothing has changed
+    /// and the caller still owns the decision's record. Throws damage.
     ///
-    /// `blind`: `decide` does not read the old record, so it may be damaged, as long as nothing
-    /// says that it is another key's. What it occupied is then lost until the region is copied:
-    /// its sizes may be what is damaged, and they say which block that is.
+    /// `blind`: `decide` does not read the old record, so it may be damaged, as long as it is not
+    /// evidently another key's. Its block is then leaked until the region is copied: its sizes,
+    /// which determine the block to free, may be damaged.
     template <class F>
     [[nodiscard]] result<outcome> update(operation& op, std::string_view key, F&& decide,
                                          bool blind = false);
 
-    /// Visits records from the first key >= from (> if exclusive): visit(key, value) -> bool, false
-    /// stops. Both views end with the call; `visit` runs inside of the operation. Returns whether
-    /// the end was reached.
+    /// Visits records from the first key >= from (> if exclusive): visit(key, value) -> bool; false
+    /// stops. Both views end with the call; `visit` runs within the operation. Returns whether the
+    /// end was reached.
     template <class F>
     bool scan(operation& op, std::string_view from, bool exclusive, F&& visit);
-    /// The same downwards, from the last key <= from (< if exclusive); nullopt: from the greatest
-    /// key.
+    /// scan() in descending order, from the last key <= from (< if exclusive); nullopt: from the
+    /// greatest key.
     template <class F>
     bool scan_backward(operation& op, std::optional<std::string_view> from, bool exclusive,
                        F&& visit);
 
-    // --- for checks (audit.hpp); nobody else may be at work ---
+    // --- for checks (audit.hpp); no other thread may use the tree ---
     [[nodiscard]] u64 root() const noexcept { return root_; }
     [[nodiscard]] std::byte* base() const noexcept { return base_; }
 
@@ -238,8 +238,8 @@ class masstree {
     static constexpr unsigned interior_width = interior::width;
     static constexpr unsigned max_height = masstree_detail::max_height;
 
-    /// Interior nodes above a leaf, from its layer's root down. A hint: they may have changed
-    /// since.
+    /// The interior nodes on the path to a leaf, from its layer's root down. A hint: they may have
+    /// changed since.
     struct descent {
         std::array<interior*, max_height> nodes;
         unsigned depth = 0;
@@ -264,11 +264,12 @@ class masstree {
             return adapter(blocks, sealed);
         }
     }
-    /// Of each node.
+    /// Bytes of each node.
     [[nodiscard]] u64 node_payload() const noexcept {
         return is_inlined() ? masstree_detail::inlined_node_payload : masstree_detail::node_payload;
     }
-    /// What a slot has, as it is read: with its seal. It counts while the leaf's version holds.
+    /// A slot's contents as read, with the seal. Valid if the leaf's version is unchanged
+    /// afterwards.
     [[nodiscard, gnu::always_inline]] cell cell_at(const leaf& n, unsigned slot) const noexcept {
         if constexpr (adapter_can_inline) {
             if (is_inlined()) return adapter::inlined_at(n, slot);
@@ -285,7 +286,8 @@ class masstree {
     [[nodiscard]] static cell cell_of_layer(u64 offset) noexcept {
         return of_word(masstree_detail::value_word::of_layer(offset));
     }
-    /// Into a slot that nobody sees, or of a leaf that is marked; its key is there. No seal yet.
+    /// Stores `c`, without a seal yet, into a slot that is not visible, or in a leaf whose version
+    /// is marked; the slot's key is set.
     void put_cell(leaf& n, unsigned slot, const cell& c) const noexcept {
         if constexpr (adapter_can_inline) {
             if (is_inlined()) {
@@ -295,11 +297,12 @@ class masstree {
         }
         store(n.values[slot], n.sealed_value(c.word));
     }
-    /// Into a slot that is used, and has `old`: logged.
+    /// Replaces the contents `old` of a used slot, which is logged.
     void publish_cell(operation& op, leaf& n, unsigned slot, const cell& old, const cell& c) const {
         if constexpr (adapter_can_inline) {
             if (is_inlined()) {
-                if (old.kind != c.kind) n.version.mark_inserting();  // no word with another's kind
+                // a reader must not combine a word with another kind
+                if (old.kind != c.kind) n.version.mark_inserting();
                 adapter::put_inlined(n, slot, sealed(n, c));
                 return;
             }
@@ -310,24 +313,24 @@ class masstree {
         if (masstree_detail::cell_kind::is_inline(c.kind)) return c;
         return {n.sealed_value(c.word), c.kind};
     }
-    /// For prefetching and hints.
+    /// The record's offset for prefetching and hints; 0: no record.
     [[nodiscard]] static u64 record_offset(const cell& c) noexcept {
         const bool none = masstree_detail::cell_kind::is_inline(c.kind);
         return none ? 0 : masstree_detail::value_word::offset(c.word);
     }
-    /// Starts loading all lines of a node.
+    /// Prefetches all lines of a node.
     [[gnu::always_inline]] void fetch(const node* n) const noexcept {
         interior::prefetch(n);
         fetch_sixth_line(n);
     }
-    /// Of a node that has one.
+    /// Prefetches the sixth line of a node, if it has one.
     [[gnu::always_inline]] void fetch_sixth_line(const node* n) const noexcept {
         constexpr u64 last = masstree_detail::inlined_node_payload - line_size;
         if (is_inlined()) __builtin_prefetch(reinterpret_cast<const char*>(n) + last);
     }
 
-    // --- small things ---
-    /// Of a leaf that is sound; without the seal.
+    // --- helpers ---
+    /// The entry of a slot of a sound leaf, without the seal.
     [[nodiscard]] entry entry_at(const leaf& n, u64 lengths, unsigned slot) const noexcept {
         return {load(n.keys[slot]), masstree_detail::length_class(lengths, slot),
                 plain(cell_at(n, slot))};
@@ -343,11 +346,12 @@ class masstree {
     [[nodiscard]] u64 offset_of(const void* p) const noexcept { return offset_from(base_, p); }
     static u64 load(const masstree_detail::word& w) noexcept { return masstree_detail::load(w); }
     static void store(masstree_detail::word& w, u64 v) noexcept { masstree_detail::store(w, v); }
-    /// The version of a node once nobody is changing it. Throws damage where that never comes.
+    /// Waits until no writer has marked the node, and returns its version. Throws damage after the
+    /// timeout.
     [[nodiscard, gnu::always_inline]] u64 stable(node* n) const {
         return n->version.stable(generation_, [this, n] { return vigil(stuck_, offset_of(n)); });
     }
-    /// As version_lock::lock(). Throws damage where nobody gives it back.
+    /// version_lock::lock(). Throws damage after the timeout.
     [[gnu::always_inline]] bool lock(node* n) const {
         return n->version.lock(generation_, [this, n] { return vigil(stuck_, offset_of(n)); });
     }
@@ -358,11 +362,12 @@ class masstree {
 
     struct split_plan;
 
-    // --- damage: what is followed is looked at first ---
+    // --- damage: checks before a pointer is followed ---
     [[noreturn, gnu::cold, gnu::noinline]] static void broken(u64 offset, const char* why) {
         throw damage(offset, why);
     }
-    /// The node that another names: it lies inside of the region, whatever it is. Throws damage.
+    /// The node at an offset read from another node; checks that it is within the region. Throws
+    /// damage.
     template <class T = node>
     [[nodiscard]] T* followed(u64 offset) const {
         if (!can_be_followed(offset)) [[unlikely]] {
@@ -379,7 +384,7 @@ class masstree {
             return true;
         }
     }
-    /// Whether `order`, which was read from n, is what was written there.
+    /// Whether `order`, read from n, matches its seal.
     [[nodiscard]] bool is_order(const leaf& n, u64 order) const noexcept {
         return n.is_order(order) || !adapter_.is_sealed();
     }
@@ -388,15 +393,15 @@ class masstree {
             broken(offset_of(&n.order), "a leaf's permutation contradicts its seal");
         }
     }
-    /// The same of one that was read while the leaf had this version.
+    /// check_order() for a permutation read while the leaf had this version.
     void check_order(const leaf& n, u64 order, u64 version) const {
         check_order(n, order);
         if (!adapter_.is_stamped(n) && !n.version.changed(version)) [[unlikely]] {
             broken(offset_of(&n), "a leaf's epoch contradicts its seal");
         }
     }
-    /// What a slot has, without its seal, which it must have: its version has held. A value in the
-    /// leaf is looked at by itself (is_torn).
+    /// Checks and removes the seal of a slot's contents, after the version was validated. An
+    /// inlined value is checked separately (is_torn).
     [[nodiscard]] cell opened(const leaf& n, const cell& c) const {
         namespace kind = masstree_detail::cell_kind;
         if (is_inlined() && kind::is_inline(c.kind)) return c;
@@ -405,7 +410,8 @@ class masstree {
         }
         return plain(c);
     }
-    /// Whether a value in the leaf, and its check, are not of one store, or damaged.
+    /// Whether an inlined value and its check do not match: read from two different stores, or
+    /// damaged.
     [[nodiscard, gnu::always_inline]] bool is_torn(const leaf& n, const cell& c, u64 slice,
                                                    unsigned length_class) const noexcept {
         if constexpr (adapter_can_inline) {
@@ -415,13 +421,13 @@ class masstree {
     }
     [[nodiscard]] bool read_again(leaf& n, u64 version, unsigned slot, u64 slice,
                                   unsigned length_class, cell& c) const;
-    /// The permutation of a leaf that is locked.
+    /// The permutation of a locked leaf.
     [[nodiscard]] perm order_of(const leaf& n) const {
         const u64 order = load(n.order);
         check_order(n, order);
         return perm(order);
     }
-    /// The same, of one from which slots come and go.
+    /// order_of() of a leaf whose slots are about to change: checks that the permutation is valid.
     [[nodiscard]] perm whole_order_of(const leaf& n) const {
         const perm p = order_of(n);
         if (!p.is_valid()) [[unlikely]] {
@@ -431,7 +437,7 @@ class masstree {
     }
     void check_before_split(const leaf& n) const;
 
-    /// Gives a locked node back when damage, or the caller's own exception, is thrown.
+    /// Unlocks a node if damage, or an exception of the caller's function, is thrown.
     class held {
        public:
         explicit held(leaf& n) noexcept : n_(&n) {}
@@ -452,7 +458,7 @@ class masstree {
         return n.version.is_held(generation_) && adapter_.is_logged(op, n);
     }
 
-    // --- hinted.hpp: ways that hints shorten ---
+    // --- hinted.hpp: descents shortened by hints ---
     void cover_region() noexcept {
         if (hints_ != nullptr) hints_->cover(hinted_file_->size());
     }
@@ -469,7 +475,7 @@ class masstree {
         if (hints_ != nullptr) hints_->retire(offset_of(&n));
     }
 
-    // --- find.hpp: ways down ---
+    // --- find.hpp: descents ---
     [[nodiscard]] leaf* reach_leaf(node* root, u64 slice, u64& version, descent* path) const;
     [[nodiscard]] std::optional<cell> find_in_leaf(operation& op, leaf* n, u64 version,
                                                    const key_cursor& key);
@@ -477,9 +483,10 @@ class masstree {
     [[nodiscard]] cell if_same_rest(const cell& value, const key_cursor& key) const;
     [[nodiscard]] node* below(u64 offset, key_cursor& key) const;
     [[nodiscard]] bool follow_right(leaf*& n, u64& version, u64 slice) const;
-    /// As a reader, beside writers, who has come to n at this version. A root that is a leaf may
-    /// become an interior node meanwhile, whose words are none of a leaf's. It is marked before it
-    /// has one of these; so who has read one finds another version, and reads n again in any case.
+    /// arrive() for a reader without the lock, which has reached n at this version. Meanwhile a
+    /// root that is a leaf may become an interior node, whose words would be misread as a leaf's.
+    /// It is marked before the first of these words is stored, so a reader of one finds the version
+    /// changed, and reads n again in any case.
     void arrive_unlocked(operation& op, leaf& n, u64 version) const {
         try {
             adapter_.arrive(op, n);
@@ -501,18 +508,18 @@ class masstree {
                                              unsigned length_class) noexcept;
 
     // --- find_many.hpp ---
-    /// One search on its way down layer 0.
+    /// One search during its descent of layer 0.
     struct walker {
         key_cursor key{std::string_view{}};
-        std::size_t which = 0;  ///< of the keys
+        std::size_t which = 0;  ///< index of its key
         node* n = nullptr;
         u64 version = 0;
-        node* child = nullptr;      ///< of n, not validated
-        std::optional<cell> value;  ///< as find_in_leaf() says
+        node* child = nullptr;      ///< child of n, not validated
+        std::optional<cell> value;  ///< the result of find_in_leaf()
     };
     void walk_down(std::span<walker> all) const;
 
-    // --- update.hpp: changes inside of a leaf ---
+    // --- update.hpp: changes within a leaf ---
     void check_before_insert(leaf& n, u64 slice, const node* root, const descent& path) const;
     [[nodiscard]] result<void> insert(operation& op, leaf& n, node* root, descent& path,
                                       const entry& e);
@@ -580,12 +587,12 @@ class masstree {
     [[no_unique_address]] adapter adapter_;
     std::byte* base_;
     u64 root_;
-    // patience.hpp
+    // see `patience.hpp`
     mutable std::atomic<bool> damage_is_known_{false};
     mutable std::atomic<u64> stuck_{0};
     u64 generation_;
-    std::unique_ptr<masstree_detail::leaf_hints> hints_;  ///< nullptr: none are kept
-    const region* hinted_file_ = nullptr;                 ///< as it grows, so do they
+    std::unique_ptr<masstree_detail::leaf_hints> hints_;  ///< nullptr: disabled
+    const region* hinted_file_ = nullptr;                 ///< the number of hints grows with it
 };
 
 }  // namespace hf

@@ -1,9 +1,9 @@
-// node.hpp: what nodes have in common, and interior nodes: with the leaves of checkpoint/leaf.hpp
-// and transient/adapter.hpp every struct that the tree lays into a region.
+// node.hpp: the common part of nodes, and interior nodes. With the leaves of checkpoint/leaf.hpp
+// and transient/adapter.hpp these are all structs that the tree stores in a region.
 //
-// Nodes are blocks of 320 bytes, five cache lines, block header included, and have their version
-// word at the same place: so a layer's root can turn from a leaf into an interior node where it
-// stands, and back. Nothing above a root ever has to learn of a new one.
+// Nodes are blocks of 320 bytes, five cache lines, including the block header, and have their
+// version word at the same place. So a layer's root can change from a leaf into an interior node in
+// place, and back, and no pointer to it changes.
 //
 //   interior node
 //   line 0  header | version, log epoch, key count, home
@@ -13,8 +13,8 @@
 //   line 4  children 9-15
 //
 // There are no parent and no prev links: a split finds the parent on its path or by a descent, a
-// backward scan descends for the key below a leaf's low key. So a split logs the nodes on its path
-// only, and no neighbours and children.
+// backward scan descends to the key below a leaf's low key. So a split logs only the nodes on its
+// path, and neither neighbours nor children.
 #pragma once
 
 #include <holdfast/pointer.hpp>
@@ -36,8 +36,8 @@ inline void store(word& w, u64 v) noexcept { w.store(v, std::memory_order_releas
 inline constexpr u64 node_block = 320;
 inline constexpr u64 node_payload = node_block - 16;
 
-/// The version word of a node. Its flags are meant durably: they change only in nodes that are in
-/// the external log, or for good.
+/// The version word of a node. Its flags are durable: they change only in nodes that are in the
+/// external log, or permanently.
 class version_word : public version_lock {
    public:
     static constexpr u64 deleted = 8;
@@ -46,21 +46,21 @@ class version_word : public version_lock {
     void init(bool is_leaf, u64 generation) noexcept {
         version_lock::init(is_leaf ? leaf : 0, generation);
     }
-    // --- the holder of the lock only ---
+    // --- for the holder of the lock only ---
     void mark_deleted() noexcept { mark_splitting_with(deleted); }
-    /// For a node that has been marked, and is an interior one from now on.
+    /// For a node whose version is marked: it is an interior node from now on.
     void clear_leaf() noexcept { set_flags(leaf, false); }
-    /// One store: nobody sees a leaf that is not marked before its words are a leaf's.
+    /// One store, so that a reader never sees an unmarked leaf with the words of an interior node.
     void mark_splitting_to_leaf() noexcept { mark_splitting_with(leaf); }
 };
 
-/// What every node begins with.
+/// The common first word of all nodes.
 struct node {
     version_word version;
 };
 
-/// Starts loading all five lines of a node. Always inlined: what does nothing but prefetch is a
-/// function without effects to g++, which drops calls of it.
+/// Prefetches all five lines of a node. Always inlined: g++ considers a function that only
+/// prefetches to be without effects, and drops calls of it.
 [[gnu::always_inline]] inline void prefetch_node(const void* n) noexcept {
     const auto* first = static_cast<const char*>(n) - 16;
     for (unsigned l = 0; l < node_block / line_size; ++l) __builtin_prefetch(first + l * line_size);
@@ -69,16 +69,17 @@ struct node {
 struct interior : node {
     static constexpr unsigned width = 15;
     static constexpr unsigned home_bits = 40;
-    word log_epoch;  ///< a discipline's: when the node was last logged externally, or made
-    word count;      ///< keys; one more child
+    /// the discipline's: epoch in which the node was last logged externally, or created
+    word log_epoch;
+    word count;  ///< number of keys; there is one more child
     word spare;
-    word home;  ///< home_word() of where it lies; anything: made by a version without
+    word home;  ///< home_word() of the node's offset; arbitrary if written by a version without it
     word spare_too;
     std::array<word, width> keys;
     std::array<word, width + 1> children;
 
-    /// Tells a node that was copied to another's place: it says where it was. Only what changes a
-    /// leaf asks: reads know a wrong leaf by what they find there. What a leaf has here is none.
+    /// `home` detects a node that was copied to another place. Only writers that change a leaf
+    /// check it: readers notice a wrong leaf by its contents. A leaf has no such word.
     [[nodiscard]] static constexpr u64 home_word(u64 offset) noexcept {
         const u64 sum = offset * 0x9e3779b97f4a7c15 >> (home_bits + 1);
         return offset | sum << home_bits | u64{1} << 63;
@@ -90,17 +91,17 @@ struct interior : node {
         return said != offset && there == home_word(said);
     }
 
-    /// Index of the child to whose range `slice` belongs.
+    /// Index of the child whose range contains `slice`.
     [[nodiscard]] unsigned child_index(u64 slice) const noexcept {
         const u64 n = load(count);
         const search::mask used = n < width ? (1U << n) - 1 : (1U << width) - 1;
         return static_cast<unsigned>(std::countr_one(search::not_above(keys, slice) & used));
     }
-    /// What a way down does with a child before it looks at it.
+    /// Prefetches a child before a descent reads it.
     [[gnu::always_inline]] static void prefetch(const node* child) noexcept {
         prefetch_node(child);
     }
-    /// A reader may see any count; the children beyond are not to be read.
+    /// The key count, limited to the maximum: a reader may load any count.
     [[nodiscard]] unsigned key_count() const noexcept {
         return static_cast<unsigned>(load(count)) & 15;
     }

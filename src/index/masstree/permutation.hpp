@@ -1,15 +1,15 @@
-// permutation.hpp: which slots of a leaf are used, and in which order (Masstree, EuroSys 2012,
+// permutation.hpp: which slots of a leaf are used, and their key order (Masstree, EuroSys 2012,
 // section 4.6.2).
 //
 //   | slot at rank 14 | ... | slot at rank 1 | slot at rank 0 | count |      4 bits each
 //
-// With less than 15 slots the uppermost bits are left alone: a leaf's seal (checkpoint/seal.hpp).
+// With fewer than 15 slots the uppermost bits are left for a leaf's seal (checkpoint/seal.hpp).
 //
-// One 8-byte word, so an insert or a removal becomes visible, and reaches the medium, in one store.
-// Ranks from `count` on list the free slots.
+// It is one 8-byte word, so an insert or a removal becomes visible, and reaches the medium, in one
+// store. Ranks from `count` on list the free slots.
 //
-// Slots are filled by turns from both halves of a leaf, whose values lie in two lines: a free slot
-// serves its line as a log (incll/leaf_log.hpp), so each line shall keep some.
+// Slots are filled alternately from both halves of a leaf, whose values are in two lines: a free
+// slot can serve as a log of its line (incll/leaf_log.hpp), so each line should keep some.
 #pragma once
 
 #include "base/bits.hpp"
@@ -28,9 +28,9 @@ class permutation {
     [[nodiscard]] static constexpr unsigned nth_slot(unsigned i) noexcept {
         return i % 2 * ((Width + 1) / 2) + i / 2;
     }
-    /// No slot used.
+    /// A permutation without used slots.
     [[nodiscard]] static constexpr permutation empty() noexcept { return filled(0); }
-    /// The first n slots used, in the order in which they are filled.
+    /// A permutation with the first n slots used, in the order in which they are filled.
     [[nodiscard]] static constexpr permutation filled(unsigned n) noexcept {
         u64 w = n;
         for (unsigned r = 0; r < Width; ++r) w |= static_cast<u64>(nth_slot(r)) << (4 * r + 4);
@@ -46,15 +46,14 @@ class permutation {
         return static_cast<unsigned>((word_ >> (4 * rank + 4)) & 15);
     }
 
-    /// Whether each slot is named once, and no more are used than there are.
+    /// Whether each slot number occurs exactly once, and the count is possible.
     [[nodiscard]] constexpr bool is_valid() const noexcept {
         unsigned named = 0;
         for (unsigned r = 0; r < Width; ++r) named |= 1U << slot(r);
         return size() <= Width && named == (1U << Width) - 1;
     }
 
-    /// What is_valid() implies, in a few instructions: whether the slots' numbers sum up to what
-    /// they do.
+    /// Cheap necessary condition for is_valid(): the slot numbers sum to 0+1+...+(Width-1).
     [[nodiscard]] static constexpr bool sums_up(u64 w) noexcept {
         constexpr u64 bytes = 0x0f0f0f0f0f0f0f0f;
         const u64 slots = (w & bits) >> 4;
@@ -62,7 +61,7 @@ class permutation {
         return pairs * 0x0101010101010101 >> 56 == Width * (Width - 1) / 2;
     }
 
-    /// One bit for each used slot.
+    /// A bit mask of the used slots.
     [[nodiscard]] constexpr unsigned used() const noexcept {
         unsigned mask = 0;
         const unsigned n = size();
@@ -70,7 +69,7 @@ class permutation {
         return mask;
     }
 
-    /// Whether `slot` is used: whether one of the nibbles of the ranks in use is equal to it.
+    /// Whether `slot` is used: whether a nibble of the ranks in use equals it.
     [[nodiscard]] constexpr bool uses(unsigned slot) const noexcept {
         constexpr u64 ones = 0x1111111111111111;
         const u64 differences = (word_ >> 4) ^ (slot * ones);
@@ -78,14 +77,14 @@ class permutation {
         return ((in_use - ones) & ~in_use & (ones << 3)) != 0;
     }
 
-    /// The permutation after `slot`, a free one, has been inserted at `rank`.
+    /// The permutation after the free slot `free_slot` was inserted at `rank`.
     [[nodiscard]] constexpr permutation inserted(unsigned rank, unsigned free_slot) const noexcept {
         unsigned at = size();
         while (at < Width - 1 && slot(at) != free_slot) ++at;
         return moved(at, rank, size() + 1);
     }
 
-    /// The permutation after the slot at `rank` has been freed; it goes behind all others.
+    /// The permutation after the slot at `rank` was freed; it becomes the last free one.
     [[nodiscard]] constexpr permutation removed(unsigned rank) const noexcept {
         return moved(rank, Width - 1, size() - 1);
     }
@@ -93,7 +92,7 @@ class permutation {
    private:
     static constexpr u64 bits = Width == 15 ? ~u64{0} : (u64{16} << (4 * Width)) - 1;
 
-    /// Takes the entry at rank `from` out and puts it at rank `to`.
+    /// Moves the entry at rank `from` to rank `to`.
     [[nodiscard]] constexpr permutation moved(unsigned from, unsigned to,
                                               unsigned count) const noexcept {
         const u64 all = word_ >> 4;
@@ -103,7 +102,7 @@ class permutation {
             (without & below(to)) | entry << (4 * to) | (without >> (4 * to)) << (4 * to + 4);
         return permutation((with & below(Width)) << 4 | count);
     }
-    /// The bits of the ranks before `rank`.
+    /// A mask of the ranks below `rank`.
     [[nodiscard]] static constexpr u64 below(unsigned rank) noexcept {
         return (u64{1} << (4 * rank)) - 1;
     }

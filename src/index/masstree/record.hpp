@@ -1,17 +1,16 @@
-// record.hpp: a value, with the part of its key that layer 0 does not hold.
+// record.hpp: a value, and the part of its key that layer 0 does not store.
 //
 //   block header 16 | word 8 | value | tail
 //
-// The tail is the key from its ninth byte on (nothing for keys up to eight bytes). It belongs to
-// the record and not to the leaf, and counts from the key's start and not from the layer's: so an
-// insert is one allocation and one in-line log of the permutation, and a record keeps its bytes
-// when a new layer takes it over. Records never change once they are published; a new value is a
-// new record.
+// The tail is the key from its ninth byte on (empty for keys of up to eight bytes). It is stored in
+// the record instead of the leaf, and begins at the same byte in every layer: so an insert is one
+// allocation and one in-line log of the permutation, and a record's bytes do not change when a new
+// layer takes it over. Records are immutable once they are published; a new value is a new record.
 //
 // The word: | checksum 16 | checksum 4 | tail size 12 | checksum 5 | value size 27 |. The checksum
-// is over the whole key, the value, and the record's place: so it tells, too, when a record is
-// found under a key that is not its own, or where another was. 25 bits let one of 33 million
-// damaged records pass. 0 is never one: a record of a root of format 1 may have none (formats.hpp).
+// covers the whole key, the value, and the record's offset, so it also detects a record found under
+// another key, or at another record's place. With 25 bits, one in 33 million damaged records goes
+// undetected. A checksum is never 0: records of a root of format 1 may have none (formats.hpp).
 //
 // A leaf's value word: | seal 16 | offset of the record or of a layer's root, 44 bits | kind 4 |
 #pragma once
@@ -44,7 +43,7 @@ class record_word {
         return static_cast<u32>((word_ >> low_shift & low_mask) | word_ >> high_shift << low_bits);
     }
 
-    /// Of so many bits, and never 0.
+    /// A checksum of checksum_bits bits, never 0.
     [[nodiscard, gnu::always_inline]] static u32 checksum_of(std::string_view key,
                                                              std::string_view value,
                                                              u64 offset) noexcept {
@@ -78,27 +77,28 @@ struct record {
     [[nodiscard]] std::string_view tail() const noexcept {
         return {bytes() + head.value_size(), head.tail_size()};
     }
-    /// Bytes in all, without the block header.
+    /// Bytes of the whole record, without the block header.
     [[nodiscard]] u64 payload() const noexcept {
         return sizeof(*this) + head.value_size() + head.tail_size();
     }
-    /// Whether the record, which lies at `offset`, has what was written there under this key.
+    /// Whether the record at `offset` contains what was written there under this key.
     [[nodiscard]] bool is_sound(std::string_view key, u64 offset) const noexcept {
         return head.checksum() == record_word::checksum_of(key, value(), offset);
     }
-    /// The key behind its slices down to this layer; nothing where the tail is too short.
+    /// The key after its slices down to this layer; empty if the tail is too short.
     [[nodiscard]] std::string_view rest(std::size_t layer) const noexcept {
         const std::string_view all = tail();
         return all.substr(std::min(all.size(), layer * slice_size));
     }
-    /// Whether a key with equal slices up to its depth is this record's.
+    /// Whether the rest of the key equals the record's; their slices down to the cursor's depth are
+    /// equal.
     [[nodiscard]] bool rest_equals(const key_cursor& key) const noexcept {
         return rest(key.depth()) == key.rest();
     }
 };
 static_assert(sizeof(record) == 8);
 
-/// What a record has of its key.
+/// The part of a key that is stored in its record.
 [[nodiscard]] inline std::string_view tail_of(std::string_view key) noexcept {
     return key.substr(std::min<std::size_t>(key.size(), slice_size));
 }
@@ -107,7 +107,7 @@ static_assert(sizeof(record) == 8);
     return sizeof(record) + value_size + tail_of(key).size();
 }
 
-/// Fills all of it; there is room for record_payload() at `offset`.
+/// Fills a record at `offset`, which has room for record_payload() bytes.
 inline void fill_record(record* r, std::string_view key, std::string_view value,
                         u64 offset) noexcept {
     const std::string_view tail = tail_of(key);
@@ -116,7 +116,7 @@ inline void fill_record(record* r, std::string_view key, std::string_view value,
     if (!tail.empty()) std::memcpy(r->bytes() + value.size(), tail.data(), tail.size());
 }
 
-/// A leaf's value word, or, in the same place, an in-cache-line log word (leaf_log.hpp).
+/// A leaf's value word or, in the same place, an in-cache-line log word (leaf_log.hpp).
 namespace value_word {
 inline constexpr u64 offset_field = 0x0000fffffffffff0;
 inline constexpr u64 kind_field = 0xf;
@@ -129,7 +129,7 @@ inline constexpr u64 layer_kind = 0xf;
     return (word & kind_field) == layer_kind;
 }
 [[nodiscard]] constexpr u64 offset(u64 word) noexcept { return word & offset_field; }
-/// Without the seal.
+/// The word without its seal.
 [[nodiscard]] constexpr u64 plain(u64 word) noexcept { return word & (offset_field | kind_field); }
 }  // namespace value_word
 

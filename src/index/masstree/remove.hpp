@@ -1,16 +1,16 @@
-// remove.hpp: empty leaves, the interior nodes that held nothing else, and empty layers (part of
-// masstree.hpp).
+// remove.hpp: removes empty leaves, interior nodes without other children, and empty layers (part
+// of masstree.hpp).
 //
-// An empty leaf n leaves its layer like this. Go up from n to the lowest interior node `fork` with
-// more than one child; what lies between has n as its only descendant and goes too. If n's branch
-// is not the fork's first, its range falls to the left neighbour's, as the interior nodes now say;
-// if it is the first, to the right neighbour's, whose low key becomes n's. The left neighbour's
-// `next` passes over n. If there is no fork, n was the layer's only leaf, and the root becomes an
-// empty leaf (M1), which drop_layer() then takes out of the layer above.
+// An empty leaf n is unlinked as follows. Go up from n to the lowest interior node `fork` with more
+// than one child; the nodes in between have n as their only descendant and are removed with it. If
+// n's branch is not the fork's first, the left neighbour takes over n's range, as the interior
+// nodes then say; if it is the first, the right neighbour does, and its low key becomes n's. The
+// left neighbour's `next` is set to n's `next`. If there is no fork, n was the layer's only leaf:
+// the root becomes an empty leaf (M1), which drop_layer() then removes from the layer above.
 //
-// Locks: n and its ancestors from below, as splits do; neighbours only by try_lock. If that fails
-// again and again, or the log has no room, n stays where it is, empty: harmless, and found again by
-// the next operation that looks for a key in it to change it, and finds none.
+// Lock order: n and its ancestors from below, as in splits; neighbours only by try_lock. If that
+// fails repeatedly, or the log has no space, n stays, empty. This is harmless: the next update that
+// looks for an absent key in it tries again.
 #pragma once
 
 #include "index/masstree/asserted.hpp"
@@ -23,10 +23,11 @@ struct masstree<D>::removal {
     leaf* empty = nullptr;
     std::array<interior*, max_height> between;  ///< single-child nodes, bottom up
     unsigned between_count = 0;
-    interior* fork = nullptr;  ///< nullptr: the layer has no other leaf; between ends with the root
+    /// nullptr: the layer has no other leaf; `between` ends with the root
+    interior* fork = nullptr;
     unsigned branch = 0;
     leaf* left = nullptr;
-    leaf* right = nullptr;  ///< locked only where it takes n's range over
+    leaf* right = nullptr;  ///< locked only if it takes over n's range
 
     [[nodiscard]] unsigned all(std::array<node*, max_height + 4>& out) const noexcept {
         unsigned n = 0;
@@ -38,7 +39,7 @@ struct masstree<D>::removal {
         }
         return n;
     }
-    /// Before that everything is given back when it goes out of scope.
+    /// Releases all locks but that of `empty`; the destructor calls it, too.
     void unlock_all_but_empty() noexcept {
         std::array<node*, max_height + 4> nodes;
         for (unsigned n = all(nodes); n > 1; --n) nodes[n - 1]->version.unlock();
@@ -53,7 +54,7 @@ struct masstree<D>::removal {
     ~removal() { unlock_all_but_empty(); }
 };
 
-/// n, locked, has just become empty. Unlocks it.
+/// Removes n, which is locked and has just become empty. Unlocks it.
 template <any_discipline D>
 void masstree<D>::remove_in_place(operation& op, key_cursor key, leaf* n, node* root,
                                   descent& path) {
@@ -68,14 +69,15 @@ void masstree<D>::remove_in_place(operation& op, key_cursor key, leaf* n, node* 
         key.rewind(key.depth() - 1);
         try {
             n = drop_layer(op, key, root, path);
-        } catch (const damage&) {  // the key is gone, and the layer may stay, empty
+        } catch (const damage&) {  // the key is removed; the empty layer may stay
             return;
         }
         if (n == nullptr) return;
     }
 }
 
-/// Locks what the removal of r.empty changes. False: someone else is at work there. Throws damage.
+/// Locks the nodes that the removal of r.empty changes. False: another thread holds one of them.
+/// Throws damage.
 template <any_discipline D>
 bool masstree<D>::gather_removal(operation& op, removal& r, node* root, descent& path) const {
     leaf& n = *r.empty;
@@ -106,7 +108,7 @@ bool masstree<D>::gather_removal(operation& op, removal& r, node* root, descent&
     };
     if (low > 0) {
         u64 v = 0;
-        // Another leaf than the root: n keeps the layer.
+        // n is not the root, so if there is no fork to the left, n keeps the layer.
         leaf* left = reach_leaf(root, low - 1, v, nullptr);
         if (left == nullptr || !lock_neighbour(left)) return false;
         r.left = left;
@@ -165,7 +167,7 @@ void masstree<D>::apply_removal(operation& op, removal& r) {
         store(l.low_key, 0);
         l.set_lengths(0);
         l.settle_in(offset_of(root));
-        adapter_.turned_leaf(op, l);
+        adapter_.root_became_leaf(op, l);
     }
     const auto between = r.between;
     r.unlock_all_but_empty();
@@ -175,8 +177,8 @@ void masstree<D>::apply_removal(operation& op, removal& r) {
     drop_node(op, &n);
 }
 
-/// Takes n out of its layer and unlocks it. True: the layer is now empty. Where there is no room
-/// for the log, others are at work, or what is around n is damaged, n stays, empty.
+/// Unlinks n from its layer and unlocks it. Returns true if the layer is now empty. If there is no
+/// log space, other threads hold locks, or nodes around n are damaged, n stays, empty.
 template <any_discipline D>
 bool masstree<D>::unlink_leaf(operation& op, leaf& n, node* root, descent& path) {
     constexpr unsigned most_tries = 8;
@@ -198,14 +200,13 @@ bool masstree<D>::unlink_leaf(operation& op, leaf& n, node* root, descent& path)
             apply_removal(op, r);
             return was_last;
         }
-    } catch (const damage&) {  // NOLINT(bugprone-empty-catch): the key is gone, and n is harmless
+    } catch (const damage&) {  // NOLINT(bugprone-empty-catch): n stays, empty, which is harmless
     }
     return false;
 }
 
-/// The layer below `key` (whose depth is that of the layer above) has run empty: takes it out of
-/// the leaf above. Returns that leaf, locked, if it is now empty too, with `root` as its layer's
-/// root.
+/// Removes the empty layer below `key` (whose depth is that of the layer above) from the leaf
+/// above. Returns that leaf, locked, if it is now empty too, with `root` set to its layer's root.
 template <any_discipline D>
 auto masstree<D>::drop_layer(operation& op, key_cursor key, node*& root, descent& path) -> leaf* {
     using masstree_detail::longer;
@@ -232,7 +233,8 @@ auto masstree<D>::drop_layer(operation& op, key_cursor key, node*& root, descent
         }
         if (!below->version.try_lock(generation_)) return nullptr;
         held lower(*below);
-        bool drop = is_leaf(below->version.load());  // not deleted: u, which names it, is locked
+        // not deleted: u, which refers to it, is locked
+        bool drop = is_leaf(below->version.load());
         if (drop) {
             adapter_.arrive(op, *below);
             drop = order_of(*below).size() == 0;

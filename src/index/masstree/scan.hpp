@@ -1,14 +1,15 @@
-// scan.hpp: ordered visits in both directions (part of masstree.hpp).
+// scan.hpp: scans in both directions (part of masstree.hpp).
 //
-// Leaf by leaf: a validated snapshot of a leaf's entries, then the visits. Forward over `next`;
-// backward by a descent for low key - 1 (there are no prev links). Within a layer the position is
-// the last visited slice; a leaf contributes only entries beyond it, so a change of the leaves'
-// borders under the scan neither repeats nor reorders anything. If a node is gone, the layer, or
-// the whole scan, goes on from the last visited key.
+// A scan takes a validated snapshot of a leaf's entries, then visits them, leaf by leaf. Forward it
+// follows `next`; backward it descends to low key - 1 (there are no prev links). Within a layer the
+// position is the last visited slice; a leaf contributes only entries beyond it, so a concurrent
+// split or merge neither repeats nor reorders entries. If a node, or the layer, was removed, the
+// scan restarts from the last visited key.
 //
-// On a damaged region scans end, too: a step to the right that leads no further is taken again from
-// the root, as often as patience.hpp allows, and keys have a longest length. Who looks at a leaf
-// again because its version has changed has met no damage, however often: somebody has got on.
+// On a damaged region scans terminate, too: a step to the right that makes no progress is retried
+// from the root as often as `patience.hpp` allows, and keys have a maximum length. Re-reading a
+// leaf because its version has changed is not a sign of damage, however often: another thread has
+// made progress.
 #pragma once
 
 #include "index/masstree/masstree.hpp"
@@ -17,16 +18,16 @@ namespace hf {
 
 template <any_discipline D>
 struct masstree<D>::scan_state {
-    std::string key;           ///< prefix of the layer at work; whole key during most visits
-    std::string last;          ///< last visited key, as remember() found it
-    bool visited = false;      ///< whether there is one
-    bool got_further = false;  ///< since the scan began anew
-    bool exclusive = false;    ///< whether the start itself is left out
+    std::string key;           ///< prefix of the current layer; the whole key during most visits
+    std::string last;          ///< last visited key, stored by remember()
+    bool visited = false;      ///< whether `last` is set
+    bool got_further = false;  ///< since the last restart
+    bool exclusive = false;    ///< whether the start key itself is excluded
     u64 bytes = 0;             ///< of a short key, during its visit
 
-    /// The key of an entry in a layer with so long a prefix; valid until the next call. Throws
-    /// damage where another slice, or length, would give the same: then what was put under that key
-    /// since lies elsewhere.
+    /// The key of an entry in a layer with a prefix of this length; valid until the next call.
+    /// Throws damage if slice and length are not in canonical form: another pair would give the
+    /// same key, and a later write of that key went elsewhere.
     [[nodiscard]] std::string_view key_of(std::size_t prefix, const entry& e, const record& r) {
         if (e.length_class < masstree_detail::slice_size ? e.slice << 8 * e.length_class != 0
                                                          : e.length_class > masstree_detail::longer)
@@ -50,8 +51,8 @@ struct masstree<D>::scan_state {
     }
 };
 
-/// The entry of a layer that was visited last. Its key is put together only when the scan may have
-/// to go on from there: before a lower layer, and when a layer is gone.
+/// The last visited entry of a layer. Its key is only assembled if the scan may have to continue
+/// from it: before a lower layer, and when a layer was removed.
 template <any_discipline D>
 struct masstree<D>::last_visit {
     entry e{};
@@ -66,7 +67,7 @@ struct masstree<D>::last_visit {
     }
 };
 
-/// What lies below a slot whose key goes on, in a layer with so long a prefix.
+/// The root of the layer below a slot, in a layer with a prefix of this length.
 template <any_discipline D>
 inline auto masstree<D>::layer_below(const entry& e, std::size_t prefix) const -> node* {
     const u64 offset = masstree_detail::value_word::offset(e.value.word);
@@ -77,9 +78,9 @@ inline auto masstree<D>::layer_below(const entry& e, std::size_t prefix) const -
     return followed(offset);
 }
 
-/// While a crash's traces may be there: nothing on the way to a leaf is what the failed epoch left.
-/// A list of leaves that was undone passes over those that only an interior node still has. Throws
-/// damage.
+/// After a crash: checks that no node on the path to a leaf still has the state of a failed epoch.
+/// A scan along the leaf list needs it, because a list that was undone skips leaves that only an
+/// interior node still refers to. Throws damage.
 template <any_discipline D>
 inline void masstree<D>::check_way(operation& op, node* root, u64 slice) const {
     descent path;
@@ -88,7 +89,7 @@ inline void masstree<D>::check_way(operation& op, node* root, u64 slice) const {
     for (unsigned i = 0; i < path.depth; ++i) adapter_.check_passed(op, *path.nodes[i]);
 }
 
-/// False: the leaf has changed since `version`. Its values have their seals still.
+/// False: the leaf has changed since `version`. The values still have their seals.
 template <any_discipline D>
 inline bool masstree<D>::take_snapshot(operation& op, leaf* n, u64 version, snapshot& s) const {
     arrive_unlocked(op, *n, version);
@@ -116,9 +117,9 @@ inline bool masstree<D>::take_snapshot(operation& op, leaf* n, u64 version, snap
     return true;
 }
 
-/// Starts loading what a scan comes to behind the leaf at hand: the records of the next one, whose
-/// lines were asked for a leaf ago, and the lines of the one behind that. So their misses pass
-/// while the records at hand are visited. Nothing is decided by what is read here.
+/// Prefetches for a scan: the records of the next leaf, whose lines were prefetched one leaf ago,
+/// and the lines of the leaf after it. So their cache misses overlap with the visits of the current
+/// records. The values read here are used for nothing else.
 template <any_discipline D>
 inline void masstree<D>::fetch_ahead(u64 next) const noexcept {
     if (next == 0 || !can_be_followed(next)) return;
@@ -133,11 +134,12 @@ inline void masstree<D>::fetch_ahead(u64 next) const noexcept {
     }
 }
 
-/// A value that lies in a leaf, of layer 0: a visitor may want to know that there is no record.
+/// Visits a value that is stored in a leaf of layer 0 and so has no record: calls visit.inlined()
+/// if it exists.
 template <any_discipline D>
 template <class F>
 bool masstree<D>::show_inlined(scan_state& s, const entry& e, last_visit& last, F& visit) {
-    static constexpr record none{};  // the key is in the leaf, all of it
+    static constexpr record none{};  // the leaf has the whole key
     last = {e, &none};
     const std::string_view key = s.key_of(0, e, none);
     if constexpr (requires { visit.inlined(key, e.value); }) {
@@ -158,18 +160,19 @@ auto masstree<D>::scan_layer(operation& op, node* root, scan_state& s,
     const unsigned bound_class = !bound              ? 0
                                  : bound->size() > 8 ? longer
                                                      : static_cast<unsigned>(bound->size());
-    bool at_bound = bound.has_value();  // nothing of this layer has been passed yet
-    u64 position = bound_slice;         // at_bound: entries from here on; else: entries beyond
+    bool at_bound = bound.has_value();  // no entry of this layer has been passed yet
+    // at_bound: the scan includes it; otherwise entries after it
+    u64 position = bound_slice;
     bool any_passed = false;
-    patience doubts(damage_is_known_);  // since the scan has got further
-    backoff busy;                       // where a leaf changes under the look at it: others get on
+    patience doubts(damage_is_known_);  // retries without progress
+    backoff busy;                       // for a leaf that concurrent writers keep changing
     bool came_by_link = false;
-    u64 left = 0;  // came_by_link: low key of the leaf from which the link led to n
+    u64 left = 0;  // if came_by_link: the low key of the leaf to the left
     u64 v = 0;
     last_visit last;
     leaf* n = nullptr;
     if (hints_ != nullptr && prefix == 0 && bound) {
-        int slot = 0;  // a leaf that has the key has it in its range, if its version is still v
+        int slot = 0;  // if v is unchanged, a leaf that contains the key has it in its range
         n = reach_hinted(op, key_cursor(*bound), v, slot);
     }
     if (n == nullptr) n = reach_leaf(root, position, v, nullptr);
@@ -201,8 +204,8 @@ auto masstree<D>::scan_layer(operation& op, node* root, scan_state& s,
         };
         unsigned first = 0;
         while (first < snap.count && !comes_later(snap.entries[first])) ++first;
-        // A visitor that says how much it has room for gets no more; most scans are short, so of
-        // others one is taken to go on that has come to its second leaf.
+        // A visitor with room() gets no more prefetches than it has room for. Others are assumed to
+        // continue once they have reached their second leaf, because most scans are short.
         const std::size_t left_here = snap.count - first;
         std::size_t wanted = left_here;
         bool goes_on = came_by_link;
@@ -222,7 +225,7 @@ auto masstree<D>::scan_layer(operation& op, node* root, scan_state& s,
         }
         for (unsigned r = first; r < snap.count; ++r) {
             const entry& e = snap.entries[r];
-            if (!comes_later(e)) continue;  // the keys of a damaged leaf need not ascend
+            if (!comes_later(e)) continue;  // in a damaged leaf keys may not ascend
             const bool on_bound =
                 at_bound && e.slice == bound_slice && e.length_class == bound_class;
             const cell value = opened(*n, e.value);
@@ -256,8 +259,9 @@ auto masstree<D>::scan_layer(operation& op, node* root, scan_state& s,
             last = {e, found};
             if (!visit(s.key_of(prefix, e, *found), found->value())) return walk::stopped;
         }
-        // Passed: everything up to this leaf's last slice. Slices never straddle leaves (M2). But
-        // the leaf may have been read again, and have lost what was visited: there is no way back.
+        // All entries up to this leaf's last slice are passed; equal slices are in one leaf (M2).
+        // The leaf may have been re-read and entries that were already visited removed; the
+        // position never moves backwards.
         const u64 greatest = snap.count > 0 ? snap.entries[snap.count - 1].slice : 0;
         if (snap.count > 0 && greatest >= position) {
             if (!any_passed || greatest > position) doubts.reset();
@@ -307,7 +311,7 @@ auto masstree<D>::scan_layer_backward(operation& op, node* root, scan_state& s, 
     const unsigned bound_class = bound.size() > 8 ? longer : static_cast<unsigned>(bound.size());
     u64 position = bound_slice;
     bool passed = false;  // entries at or above `position` are done
-    backoff busy;         // where a leaf changes under the look at it: others get on
+    backoff busy;         // for a leaf that concurrent writers keep changing
     last_visit last;
     for (;;) {
         u64 v = 0;

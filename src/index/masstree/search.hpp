@@ -1,18 +1,18 @@
-// masstree/search.hpp: which of a node's keys are a slice, or not above it.
+// masstree/search.hpp: which of a node's keys equal a slice, or are not above it.
 //
-// Purpose. On its way down a search compares its slice with fifteen keys a node, and most of its
-// instructions were that. Processors compare four or eight words at once: which instructions there
-// are is asked where they are used, for a program is built once for all processors.
+// Purpose. A descent compares its slice with fifteen keys per node, which was most of its
+// instructions. SIMD instructions compare four or eight words at once. The instruction set is
+// checked at run time, because one program is built for all processors.
 //
-// Why words that others store may be loaded so. All of a node's words are atomics, and the language
-// knows no atomic load of several. But no more is needed here than a relaxed load of each:
-//  - What is found is believed only if the node's version says afterwards that nothing was being
-//    changed (version_lock.hpp), for keys change under a mark only. So it would not matter if a
-//    processor loaded a word in two parts; none does that to an aligned one.
-//  - The loads stay behind the version's load before them, which is an acquire, and the fence at
-//    the end keeps them in front of the one after them (a fence stands in for acquire loads: each
-//    relaxed load that reads a change makes its mark visible behind the fence).
-// ThreadSanitizer knows words only, so under it each is loaded by itself.
+// Why concurrently written words may be loaded so. All of a node's words are atomics, and C++ has
+// no atomic load of several. But only a relaxed load of each is needed here:
+//  - A result is used only if the node's version says afterwards that no change was in progress
+//    (version_lock.hpp), because keys change only under a mark. So even a torn load would be
+//    harmless; processors do not tear aligned words.
+//  - The loads stay after the preceding load of the version, which is an acquire, and the fence at
+//    the end keeps them before the following one (a fence replaces acquire loads: if a relaxed load
+//    reads a change, the change's mark is visible after the fence).
+// ThreadSanitizer only knows single words, so under it each is loaded by itself.
 #pragma once
 
 #include "base/bits.hpp"
@@ -32,14 +32,14 @@ static_assert(sizeof(word) == sizeof(u64) && word::is_always_lock_free);
 
 namespace search {
 
-/// A bit for each key, the lowest for the first.
+/// One bit for each key; the lowest is the first key's.
 using mask = unsigned;
 
-/// Numbers with a sign are what is compared for order: with this bit turned theirs is that of
-/// numbers without.
+/// SIMD instructions compare signed numbers only; flipping this bit maps unsigned order to signed
+/// order.
 inline constexpr u64 sign = u64{1} << 63;
 
-/// One at a time. Each kind of instructions is a type, so that tests can try all of them.
+/// Compares one word at a time. Each instruction set is a type, so that tests can try all of them.
 struct by_words {
     template <std::size_t N>
     [[nodiscard]] static mask equal(const std::array<word, N>& keys, u64 slice) noexcept {
@@ -61,7 +61,7 @@ struct by_words {
     }
 };
 
-/// Two at once.
+/// Compares two words at a time.
 struct by_sse4 {
     template <std::size_t N>
     [[nodiscard, gnu::target("sse4.2")]] static mask equal(const std::array<word, N>& keys,
@@ -95,7 +95,7 @@ struct by_sse4 {
     static bool is_there() noexcept { return __builtin_cpu_supports("sse4.2") != 0; }
 };
 
-/// Four at once.
+/// Compares four words at a time.
 struct by_avx2 {
     template <std::size_t N>
     [[nodiscard, gnu::target("avx2")]] static mask equal(const std::array<word, N>& keys,
@@ -131,7 +131,7 @@ struct by_avx2 {
     static bool is_there() noexcept { return __builtin_cpu_supports("avx2") != 0; }
 };
 
-/// Eight at once.
+/// Compares eight words at a time.
 struct by_avx512 {
     template <std::size_t N>
     [[nodiscard, gnu::target("avx512f")]] static mask equal(const std::array<word, N>& keys,
@@ -154,7 +154,7 @@ struct by_avx512 {
     static bool is_there() noexcept { return __builtin_cpu_supports("avx512f") != 0; }
 
    private:
-    /// Bits of the keys beyond the first eight.
+    /// A mask of the keys after the first eight.
     template <std::size_t N>
     [[nodiscard]] static constexpr __mmask8 rest() noexcept {
         static_assert(N > 8 && N <= 16);
@@ -172,7 +172,7 @@ struct by_avx512 {
     }
 };
 
-/// The keys that are `slice`, of all places, used or not.
+/// A mask of the keys equal to `slice`, in all places, used or not.
 template <std::size_t N>
 [[nodiscard]] inline mask equal(const std::array<word, N>& keys, u64 slice) noexcept {
 #if !defined(HF_TSAN)
@@ -183,7 +183,7 @@ template <std::size_t N>
     return by_words::equal(keys, slice);
 }
 
-/// The keys that are `slice` or less, of all places.
+/// A mask of the keys <= `slice`, in all places, used or not.
 template <std::size_t N>
 [[nodiscard]] inline mask not_above(const std::array<word, N>& keys, u64 slice) noexcept {
 #if !defined(HF_TSAN)

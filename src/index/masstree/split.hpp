@@ -1,9 +1,9 @@
-// split.hpp: a full leaf gives half of its entries to a new one (part of masstree.hpp).
+// split.hpp: splits a full leaf (part of masstree.hpp).
 //
-// Order of a split: (1) lock the leaf, then its parent, and so on up to the first interior node
-// with room, or the layer's root; (2) allocate all new nodes; (3) log all locked nodes behind one
-// fence; (4) mark, change, unlock. Steps 1 to 3 can fail, and then give everything back; step 4
-// can't: that the nodes are sound is looked at in step 1.
+// Steps of a split: (1) lock the leaf, then its parent, and so on up to the first interior node
+// with room, or the layer's root; (2) allocate all new nodes; (3) log all locked nodes with one
+// fence; (4) mark, change, unlock. Steps 1 to 3 can fail, and then release everything. Step 4
+// cannot fail: step 1 has checked that the nodes are sound.
 #pragma once
 
 #include "index/masstree/asserted.hpp"
@@ -21,22 +21,22 @@ struct masstree<D>::split_plan {
     unsigned fresh_count = 0;
     unsigned fresh_used = 0;
 
-    /// Of `locked`, so many are still locked at the end: all but the leaf are given back, and that,
-    /// too, once it has been split.
+    /// The number of `locked` nodes that the destructor does not unlock: the leaf, and none once it
+    /// was split.
     unsigned kept = 1;
 
     split_plan() = default;
     split_plan(const split_plan&) = delete;
     split_plan& operator=(const split_plan&) = delete;
-    /// From the top: whoever then reads a child finds its parent settled.
+    /// Unlocks from the top: a thread that reads a child then finds its parent complete.
     ~split_plan() {
         for (unsigned i = count; i > kept; --i) locked[i - 1]->version.unlock();
     }
     [[nodiscard]] node* take() noexcept { return fresh[fresh_used++]; }
 };
 
-/// Locks the parent of `child`, a locked node that isn't its layer's root and to whose range
-/// `slice` belongs.
+/// Locks the parent of `child`, a locked node that is not its layer's root and whose range contains
+/// `slice`.
 template <any_discipline D>
 auto masstree<D>::lock_parent(node* root, node* child, u64 slice, descent& path) const
     -> interior* {
@@ -50,7 +50,7 @@ auto masstree<D>::lock_parent(node* root, node* child, u64 slice, descent& path)
             }
             p->version.unlock();
         }
-        // The path was stale: find the way again, down to the node above `child`.
+        // The path was stale: descend again, down to the node above `child`.
         for (bool found = false; !found;) {
             left.again(offset_of(child));
             path.depth = 0;
@@ -74,7 +74,7 @@ auto masstree<D>::lock_parent(node* root, node* child, u64 slice, descent& path)
     }
 }
 
-/// Whether a full leaf is one whose entries can be divided. Throws damage.
+/// Checks that the entries of a full leaf can be divided. Throws damage.
 template <any_discipline D>
 void masstree<D>::check_before_split(const leaf& n) const {
     const perm p = whole_order_of(n);
@@ -117,7 +117,7 @@ template <any_discipline D>
 result<void> masstree<D>::get_nodes(operation& op, split_plan& plan, const node* root) {
     const unsigned full = plan.top_is_root_and_full ? plan.count : plan.count - 1;
     for (unsigned i = 0; i < full; ++i) {
-        const bool is_root = i + 1 == plan.count;  // a last one with room is not among them
+        const bool is_root = i + 1 == plan.count;  // a last node with room is not among them
         for (unsigned k = 0; k < (is_root ? 2U : 1U); ++k) {
             node* made = nullptr;
             result<void> failed;
@@ -146,7 +146,7 @@ result<void> masstree<D>::get_nodes(operation& op, split_plan& plan, const node*
     return {};
 }
 
-/// On success all nodes, n included, are unlocked; on error n alone is still locked.
+/// On success all nodes, n included, are unlocked; on error only n is still locked.
 template <any_discipline D>
 result<void> masstree<D>::split_in_place(operation& op, leaf& n, node* root, descent& path,
                                          const entry& e) {
@@ -181,7 +181,7 @@ result<void> masstree<D>::split_in_place(operation& op, leaf& n, node* root, des
                 const bool is_root = i + 1 == plan.count;  // full and last
                 if (is_root) {
                     node* left = plan.take();
-                    // become_parent() below needs the old contents moved first.
+                    // become_parent() below requires that the old contents were moved.
                     u64 up = separator;
                     node* new_right = right;
                     divide_interior(plan, p, true, up, new_right);
@@ -203,12 +203,11 @@ result<void> masstree<D>::split_in_place(operation& op, leaf& n, node* root, des
     return {};
 }
 
-/// All entries of n and the new one, in order, and where to cut them: never between equal slices
-/// (M2).
+/// Dividing the entries of n and the new one, in order: never between equal slices (M2).
 namespace masstree_detail {
 
-/// Index of the first entry of the right half. `appending`: keys come in ascending order, keep the
-/// left full.
+/// Index of the first entry of the right half. `appending`: keys are inserted in ascending order,
+/// so the left half stays full.
 template <class Entry>
 [[nodiscard]] unsigned cut_between_slices(const Entry* all, unsigned count,
                                           bool appending) noexcept {
@@ -246,7 +245,7 @@ void masstree<D>::divide_leaf(operation& op, split_plan& plan, leaf& n, const en
     fill_leaf(*fresh, all.data() + cut, leaf::width + 1 - cut);
     store(fresh->low_key, all[cut].slice);
     store(fresh->next, load(n.next));
-    // n is logged and marked: its slots may be laid out anew.
+    // n is logged and marked: its slots may be rearranged.
     fill_leaf(n, all.data(), cut);
     store(n.next, offset_of(fresh));
     HF_ASSERT(load(n.low_key) < all[cut].slice, "M2: low keys ascend");
@@ -254,11 +253,11 @@ void masstree<D>::divide_leaf(operation& op, split_plan& plan, leaf& n, const en
     right = fresh;
 }
 
-/// M1: the root leaf's entries go to two new leaves, and it becomes their parent.
+/// M1: the root leaf's entries move to two new leaves, and it becomes their parent.
 template <any_discipline D>
 void masstree<D>::divide_root_leaf(operation& op, split_plan& plan, leaf& n, const entry& e) {
     auto* left = static_cast<leaf*>(plan.take());
-    // The left leaf takes the root's place in the list; then it is divided like any other.
+    // The left leaf takes the root's place in the list; then it is divided like any other leaf.
     const perm p(load(n.order));
     std::array<entry, leaf::width> old;
     const u64 lengths = load(n.lengths);
@@ -276,7 +275,7 @@ template <any_discipline D>
 void masstree<D>::become_parent(operation& op, node& root, u64 separator, node* left, node* right) {
     root.version.clear_leaf();
     auto& in = static_cast<interior&>(root);
-    adapter_.turned_interior(op, in);
+    adapter_.root_became_interior(op, in);
     in.settle_at(offset_of(&in));
     const std::array children{offset_of(left), offset_of(right)};
     set_interior(in, std::span(&separator, 1), children);
@@ -291,7 +290,7 @@ void masstree<D>::set_interior(interior& n, std::span<const u64> keys,
     HF_ASSERT(masstree_detail::is_in_order(n), "M3: an interior node's keys ascend");
 }
 
-/// Puts `child` to the right of the child whose range held `separator`. There is room.
+/// Inserts `child` to the right of the child whose range contained `separator`. There is room.
 template <any_discipline D>
 void masstree<D>::insert_child(interior& p, u64 separator, node* child) noexcept {
     const unsigned n = p.key_count();
@@ -306,8 +305,8 @@ void masstree<D>::insert_child(interior& p, u64 separator, node* child) noexcept
     HF_ASSERT(masstree_detail::is_in_order(p), "M3: an interior node's keys ascend");
 }
 
-/// Divides a full interior node and puts (separator, child) into the right half of it. On return
-/// they are what is to be put into the node above.
+/// Divides a full interior node, including (separator, child), which are inserted into it. On
+/// return they are the pair to insert into the node above.
 template <any_discipline D>
 void masstree<D>::divide_interior(split_plan& plan, interior& p, bool is_root, u64& separator,
                                   node*& child) {
@@ -321,7 +320,7 @@ void masstree<D>::divide_interior(split_plan& plan, interior& p, bool is_root, u
         children[k] = k == i + 1 ? offset_of(child) : load(p.children[from++]);
     }
     const unsigned middle =
-        i == interior_width ? n - 2 : n / 2;  // ascending keys: keep the left full
+        i == interior_width ? n - 2 : n / 2;  // ascending keys: keep the left half full
     auto* fresh = static_cast<interior*>(plan.take());
     set_interior(*fresh, std::span(keys).subspan(middle + 1),
                  std::span(children).subspan(middle + 1));

@@ -1,4 +1,4 @@
-// update.hpp: changes inside of one leaf (part of masstree.hpp).
+// update.hpp: changes within one leaf (part of masstree.hpp).
 #pragma once
 
 #include "index/masstree/asserted.hpp"
@@ -17,7 +17,8 @@ result<u64> masstree<D>::create_root(memory& blocks, operation& op, u64 generati
 }
 
 template <any_discipline D>
-result<void> masstree<D>::found(region& r, u64 place, std::string_view name, u64 type, u32 format) {
+result<void> masstree<D>::create_root(region& r, u64 place, std::string_view name, u64 type,
+                                      u32 format) {
     static_assert(masstree_detail::inlined_node_block <= founding_bytes);
     const bool inlined = format == inlined_root_format;
     const u64 offset = place + block_header_size;
@@ -25,11 +26,12 @@ result<void> masstree<D>::found(region& r, u64 place, std::string_view name, u64
     init_leaf(n, 0, offset);
     const auto first = layout::epoch_record_load(r.header().epoch);
     if (!first) return tl::unexpected(first.error());
-    // As of an epoch that is over, and never fails.
+    // Stamps the leaf with the previous epoch, which has completed, so recovery never rolls it
+    // back.
     if constexpr (adapter_can_inline) {
-        adapter::founded_leaf(n, *first - 1, inlined);
+        adapter::created_root_leaf(n, *first - 1, inlined);
     } else {
-        adapter::founded_leaf(n, *first - 1);
+        adapter::created_root_leaf(n, *first - 1);
     }
     r.med().persist(
         &n, inlined ? masstree_detail::inlined_node_payload : masstree_detail::node_payload);
@@ -54,7 +56,7 @@ inline result<u64> masstree<D>::make_record(operation& op, std::string_view key,
 
 // -------------------------------------------------------------------------------------- new nodes
 
-/// Of the layer with this root; nullptr: it is one.
+/// Allocates a leaf of the layer rooted at `root`; nullptr: the leaf becomes a layer's root itself.
 template <any_discipline D>
 auto masstree<D>::new_leaf(operation& op, const node* root) -> result<leaf*> {
     auto offset = heap_.allocate(op, node_payload());
@@ -66,7 +68,7 @@ auto masstree<D>::new_leaf(operation& op, const node* root) -> result<leaf*> {
     return n;
 }
 
-/// Free slots may hold anything but logs, which the adapter clears.
+/// Free slots keep their arbitrary bytes; the adapter clears those that look like logs.
 template <any_discipline D>
 void masstree<D>::init_leaf(leaf& n, u64 generation, u64 layer) noexcept {
     n.version.init(true, generation);
@@ -88,8 +90,8 @@ auto masstree<D>::new_interior(operation& op) -> result<interior*> {
     return n;
 }
 
-/// Gives a leaf these entries, in order, and no others. The leaf is new, or marked as splitting and
-/// logged.
+/// Replaces a leaf's entries by these, which are in order. The leaf is new, or marked as splitting
+/// and logged.
 template <any_discipline D>
 void masstree<D>::fill_leaf(leaf& n, const entry* entries, unsigned count) noexcept {
     u64 lengths = 0;
@@ -106,9 +108,10 @@ void masstree<D>::fill_leaf(leaf& n, const entry* entries, unsigned count) noexc
 
 // ---------------------------------------------------------------------------------------- changes
 
-/// Throws damage if n, a locked leaf, is another layer's, or the slice, which is not below those of
-/// n, belongs to the right of it, or the way there led through a node from elsewhere: the key may
-/// be where it belongs, with a value that would be found again one day.
+/// Throws damage if the insert would go to a wrong place: n, a locked leaf, belongs to another
+/// layer; or the slice, which is not below the range of n, is above it; or a node on the path was
+/// copied from elsewhere. The key may exist at its right place, and an old value could reappear
+/// later.
 template <any_discipline D>
 inline void masstree<D>::check_before_insert(leaf& n, u64 slice, const node* root,
                                              const descent& path) const {
@@ -138,7 +141,7 @@ inline result<void> masstree<D>::insert(operation& op, leaf& n, node* root, desc
         return tl::unexpected(slot.error());
     }
     HF_ASSERT((p.used() >> *slot & 1) == 0, "only a free slot is filled");
-    [[maybe_unused]] const bool in_order =  // no damage has come
+    [[maybe_unused]] const bool in_order =  // no damage before the change
         assertions_run && masstree_detail::is_in_order(n);
     n.version.mark_inserting();
     store(n.keys[*slot], e.slice);
@@ -150,9 +153,9 @@ inline result<void> masstree<D>::insert(operation& op, leaf& n, node* root, desc
     return {};
 }
 
-/// Two different keys share the slice of `slot` and go on: puts both into new layers below it. The
-/// slot's value word turns from a record, of `old_word`, into a layer in one store, logged like any
-/// value.
+/// Two different keys share the slice of `slot` and continue: creates the layers below it that hold
+/// both. One store changes the slot's value word from a record (`old_cell`) to a layer; it is
+/// logged like any value change.
 template <any_discipline D>
 result<void> masstree<D>::make_layer(operation& op, leaf& n, unsigned slot, const cell& old_cell,
                                      key_cursor key, u64 fresh) {
@@ -247,7 +250,7 @@ inline auto masstree<D>::update(operation& op, std::string_view key_bytes, F&& d
             }
             const decision d = decide(static_cast<const record*>(nullptr));
             if (d.what != decision::action::store) {
-                if (p.size() == 0) [[unlikely]] {  // a removal had to leave it
+                if (p.size() == 0) [[unlikely]] {  // left by a removal that could not unlink it
                     mine.let_go();
                     adapter::shape::remove_empty(*this, op, key, n, root, path);
                 }
@@ -259,9 +262,9 @@ inline auto masstree<D>::update(operation& op, std::string_view key_bytes, F&& d
             if (!done) return tl::unexpected(done.error());
             heap_.count_objects(op, +1);
             if (p.full()) {
-                mine.let_go();  // a split has unlocked n itself
+                mine.let_go();  // the split has unlocked n
             } else {
-                leave_hint(key, *n, d.record);  // 0: a value in the leaf
+                leave_hint(key, *n, d.record);  // 0: an inlined value
             }
             return outcome{false, true};
         }
@@ -280,7 +283,7 @@ inline auto masstree<D>::update(operation& op, std::string_view key_bytes, F&& d
             root = below(target, key);
             continue;
         }
-        // What `decide` is shown of a value that has no record.
+        // A temporary record for `decide`, made from an inlined value.
         struct {
             record r;
             u64 word;
@@ -303,7 +306,7 @@ inline auto masstree<D>::update(operation& op, std::string_view key_bytes, F&& d
             return outcome{false, true};
         }
         if (!is_inline) heap_.prefetch_header(target);
-        // Its sizes, too: they say to which blocks the record's belongs when it is freed.
+        // Sizes must be sound, too: they determine the block that is freed with the record.
         const bool is_lost = is_inline ? is_torn_cell : !is_whole(key.whole(), *old, target);
         if (is_lost && (!blind || !masstree_detail::is_in_order(*n))) [[unlikely]] {
             broken(target, "a record's checksum is not that of its key and value");

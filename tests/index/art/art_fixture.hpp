@@ -1,4 +1,4 @@
-// What is tested of every eager index (../common) is tested of this one.
+// The tests shared by all eager indexes (../common) run on ART, too.
 #pragma once
 
 #include "index/art/art.hpp"

@@ -24,7 +24,7 @@ void expect_as_by_bytes(const std::array<search::hint, N>& hints) {
     }
 }
 
-TEST(art_search, all_kinds_of_instructions_find_the_same) {
+TEST(art_search, all_instruction_sets_find_the_same) {
     splitmix64 random(1);
     for (int round = 0; round < 200; ++round) {
         std::array<search::hint, 16> few;
@@ -38,7 +38,7 @@ TEST(art_search, all_kinds_of_instructions_find_the_same) {
     }
 }
 
-TEST(art_words, a_slot_word_has_byte_kind_and_offset) {
+TEST(art_words, slot_word_stores_byte_kind_and_offset) {
     constexpr u64 w = slot_word::of(0xfe, what::n48, 0x123456789ab0);
     EXPECT_EQ(slot_word::byte_of(w), 0xfe);
     EXPECT_EQ(slot_word::what_of(w), what::n48);
@@ -64,7 +64,7 @@ void expect_prefixes(const Key& k) {
         }
     }
 }
-TEST(art_words, a_prefix_survives_its_word) {
+TEST(art_words, prefix_is_restored_from_its_word) {
     expect_prefixes<path_of<integer_keys>>(u64{0xf1e2d3c4b5a69788});
     expect_prefixes<path_of<byte_keys>>(std::string_view(std::string(4096, '\xee')));
 }
@@ -91,8 +91,9 @@ bool add(N& n, u8 byte) {
     return true;
 }
 
-// Bytes come and go until every slot has been used again; byte 0 and empty slots don't mix.
-TYPED_TEST(art_nodes, find_what_they_have) {
+// Adds and removes bytes until every slot has been reused. Byte 0 must not be confused with an
+// empty slot.
+TYPED_TEST(art_nodes, find_returns_exactly_the_existing_bytes) {
     auto n = empty_node<TypeParam>();
     splitmix64 random(2);
     std::set<u8> there;
@@ -114,8 +115,8 @@ TYPED_TEST(art_nodes, find_what_they_have) {
     }
 }
 
-// A crash keeps words and may bring any hints back.
-TYPED_TEST(art_nodes, find_without_hints_and_make_them_anew) {
+// A crash keeps the words, and may bring back any older hints.
+TYPED_TEST(art_nodes, find_works_without_hints_and_make_hints_restores_them) {
     auto n = empty_node<TypeParam>();
     std::set<u8> there;
     for (unsigned byte = 0; byte < 256 && add(*n, static_cast<u8>(byte)); byte += 3) {
@@ -137,7 +138,8 @@ TYPED_TEST(art_nodes, find_without_hints_and_make_them_anew) {
     EXPECT_EQ(n->count(), there.size());
 }
 
-/// Positions from one on, until `most` were put, with what each has.
+/// Iterates from position `from`, and stops after `most` entries. Returns the positions, checking
+/// their words.
 template <bool Up, class N>
 std::vector<u32> in_order(N& n, u32 from, std::size_t most) {
     std::vector<u32> seen;
@@ -163,7 +165,7 @@ std::vector<u32> in_order(N& n, u32 from, std::size_t most) {
     return seen;
 }
 
-TYPED_TEST(art_nodes, are_in_order_from_each_position_on_both_ways) {
+TYPED_TEST(art_nodes, iteration_is_ordered_from_each_position_in_both_directions) {
     splitmix64 random(4);
     for (const bool has_end : {false, true}) {
         for (const u64 span : {256, 40, 3}) {
@@ -177,7 +179,7 @@ TYPED_TEST(art_nodes, are_in_order_from_each_position_on_both_ways) {
                 const auto byte = static_cast<u8>(random() % span);
                 if (n->find(byte, true).word == 0 && add(*n, byte)) all.push_back(byte + 1U);
             }
-            // A gap where there was an entry, and nodes among the records.
+            // Replace an entry by a gap, and a record by a node.
             if (all.size() > 2) {
                 n->find(static_cast<u8>(all.back() - 1), true).at->store(0);
                 n->note_removed();
@@ -199,8 +201,9 @@ TYPED_TEST(art_nodes, are_in_order_from_each_position_on_both_ways) {
     }
 }
 
-// As a reader meets them who is overtaken by a remove and an insert: what it met last counts.
-TYPED_TEST(art_nodes, have_a_byte_once_though_it_is_met_twice) {
+// A reader may load a byte twice, when it was removed from a later slot and inserted into an
+// earlier one meanwhile. The word loaded last must be used.
+TYPED_TEST(art_nodes, iteration_returns_a_byte_once_if_it_was_loaded_twice) {
     constexpr u32 slots = std::tuple_size_v<decltype(TypeParam::slots)>;
     if constexpr (slots < 256) {
         for (u32 second = 1; second < 4; ++second) {
@@ -226,7 +229,7 @@ TYPED_TEST(art_nodes, have_a_byte_once_though_it_is_met_twice) {
     }
 }
 
-TEST(art_nodes_of_48, an_entry_lies_in_the_line_of_its_byte_while_there_is_room) {
+TEST(art_nodes_of_48, entry_is_in_the_home_line_of_its_byte_while_there_is_room) {
     auto n = empty_node<node48>();
     for (unsigned byte = 0; byte < 256; byte += 8) {
         ASSERT_TRUE(add(*n, static_cast<u8>(byte)));

@@ -1,4 +1,4 @@
-// What operations tell of themselves, and what writers know of nodes.
+// The lines that operations record, the references that they show to the sweep, and nodes' counts.
 #include "art_fixture.hpp"
 #include "index/common/index_notes.hpp"
 
@@ -12,7 +12,7 @@ class art_notes : public on_tmpfs {
 using noted_numbers = telling_numbers<art>;
 using noted_bytes = telling_bytes<art>;
 
-TEST_F(art_notes, who_takes_over_a_lock_notes_all_that_lies_under_it) {
+TEST_F(art_notes, reclaiming_a_stale_lock_records_everything_under_it) {
     noted_numbers of_numbers(file);
     fill_for_audit(of_numbers);
     expect_who_takes_over_to_note_all(of_numbers, "a node of an ART");
@@ -21,14 +21,15 @@ TEST_F(art_notes, who_takes_over_a_lock_notes_all_that_lies_under_it) {
     expect_who_takes_over_to_note_all(of_bytes, "a node of an ART");
 }
 
-TEST_F(art_notes, what_comes_to_lie_in_another_node_is_shown_to_the_sweep) {
+TEST_F(art_notes, references_copied_to_another_node_are_shown_to_the_sweep) {
     noted_numbers of_numbers(file);
     expect_references_to_be_shown(of_numbers);
     noted_bytes of_bytes(dir / "bytes.hf");
     expect_references_to_be_shown(of_bytes);
 }
 
-/// Nodes whose count of slots in use is not that. All of this opening.
+/// The number of nodes whose count differs from their used slots. Only nodes with hints of this
+/// session.
 template <class Tree>
 unsigned nodes_that_miscount(Tree& t) {
     using namespace art_detail;
@@ -53,7 +54,7 @@ unsigned nodes_that_miscount(Tree& t) {
 constexpr u64 parts = 12;
 constexpr u64 most_of_a_part = 250;
 
-/// So many keys of one node at a time come and go: it grows and shrinks.
+/// Adds and removes many keys of one node at a time, so that it grows and shrinks.
 template <class Tree, class Key>
 void expect_right_counts(Tree& t, Key&& key) {
     xoshiro256ss random(1);
@@ -74,7 +75,7 @@ void expect_right_counts(Tree& t, Key&& key) {
     for (u64 part = 0; part < parts; ++part) {
         for (u64 n = 0; n < 40; ++n) t.insert(key(part, n), key(part, n));
     }
-    // Nodes stay as large as they are, until they go as a whole.
+    // Without memory nodes keep their size until they are removed as a whole.
     telling_operation::may_allocate = [] { return false; };
     ASSERT_NO_FATAL_FAILURE(remove_from(1));
     for (u64 part = 0; part < parts; ++part) {
@@ -83,9 +84,9 @@ void expect_right_counts(Tree& t, Key&& key) {
     }
 }
 
-// One too high, and a node of that many bytes grows before it is full, or never shrinks; one too
-// low, and it shrinks to what has no room for it.
-TEST_F(art_notes, a_node_counts_the_slots_that_it_has) {
+// With a count that is too high, a node grows before it is full, or never shrinks; with one that is
+// too low, it shrinks to a node that is too small.
+TEST_F(art_notes, count_matches_the_used_slots) {
     noted_numbers of_numbers(file);
     expect_right_counts(of_numbers, [](u64 part, u64 n) { return part << 48 | n << 16; });
     telling_operation::may_allocate = nullptr;

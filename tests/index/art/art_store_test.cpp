@@ -13,14 +13,15 @@ INSTANTIATE_TYPED_TEST_SUITE_P(art, index_states, ::testing::Types<art_family>);
 class art_store : public on_tmpfs {};
 using numbers = art_family::numbers_in_file;
 
-// P-ART unpublishes a child of an N48 before its index; behind a crash another key's child is found
-// under the old byte. Here a byte that comes back in another's slot is never found by the old one.
-TEST_F(art_store, a_slot_that_is_used_again_belongs_to_its_new_byte_alone) {
+// In the original P-ART, an N48's child is unpublished before its index, so after a crash another
+// key's child is found under the old byte. Here a slot that is reused for another byte must never
+// be found by the old one.
+TEST_F(art_store, reused_slot_is_not_found_by_its_old_byte) {
     numbers t(file);
     for (u64 k = 0; k < 47; ++k) t.insert(k, k);
     for (int round = 0; round < 5; ++round) {
         t.remove(static_cast<u64>(round));
-        t.open_again();  // hints name the old byte, or whatever the crash left of them
+        t.open_again();  // hints have the old byte, or whatever a crash left
         t.insert(100 + static_cast<u64>(round), 7);
         for (u64 k = 0; k <= static_cast<u64>(round); ++k) ASSERT_FALSE(t.get(k));
         ASSERT_EQ(t.get(100 + static_cast<u64>(round)), 7U);
@@ -28,9 +29,9 @@ TEST_F(art_store, a_slot_that_is_used_again_belongs_to_its_new_byte_alone) {
     t.expect_sound();
 }
 
-// A count on the medium that disagrees with the children loses some when the node is copied. Here
-// counts are made from the words by the first writer, so a node never grows without need.
-TEST_F(art_store, counts_of_an_earlier_opening_are_not_believed) {
+// A stored count that disagrees with the children would lose some when the node is copied. Here the
+// first writer of a session derives the count from the words, so a node never grows without need.
+TEST_F(art_store, counts_of_an_earlier_session_are_ignored) {
     numbers t(file);
     for (u64 k = 0; k < 10; ++k) t.insert(k, k);
     t.open_again();
@@ -43,8 +44,8 @@ TEST_F(art_store, counts_of_an_earlier_opening_are_not_believed) {
     t.expect_sound();
 }
 
-// A node that is left with one node below it is no fork any more, and goes with the record.
-TEST_F(art_store, a_node_that_forks_no_longer_goes) {
+// A node whose only remaining entry is a node is removed together with the record.
+TEST_F(art_store, node_with_one_child_left_is_merged) {
     numbers t(file);
     const auto key = [](u64 first, u64 second, u64 third) {
         return first << 56 | second << 48 | third << 40;
@@ -62,9 +63,9 @@ TEST_F(art_store, a_node_that_forks_no_longer_goes) {
     EXPECT_EQ(t.all().size(), 3U);
 }
 
-// What a crash in the midst of such a removal leaves: the slot is empty, and nothing is merged yet.
-// Who writes takes the node as it is; the next removal on the way merges it.
-TEST_F(art_store, a_node_that_a_crash_left_with_one_below_it_goes_with_the_next_removal) {
+// A crash during such a removal leaves the slot empty and the nodes not merged. Inserts use the
+// node as it is; the next removal on its path merges it.
+TEST_F(art_store, node_with_one_child_after_a_crash_is_merged_by_the_next_removal) {
     numbers t(file);
     const auto nodes = [&] { return t.audit().tree.interiors; };
     for (const u64 k : {0x100U, 0x201U, 0x202U}) t.insert(k, k);
@@ -103,10 +104,10 @@ TEST_F(art_store, a_node_that_a_crash_left_with_one_below_it_goes_with_the_next_
 
 // ------------------------------------------------------------------------------ flushes and fences
 
-// What an operation costs where no node changes its size: recipe.md's table.
-TEST_F(art_store, operations_flush_and_fence_as_often_as_they_say) {
+// The cost of operations that do not change a node's size: the table in recipe.md.
+TEST_F(art_store, operations_use_the_documented_number_of_flushes_and_fences) {
     numbers t(file);
-    for (u64 k = 0; k < 30; ++k) t.insert(k, k);  // an N48 with room
+    for (u64 k = 0; k < 30; ++k) t.insert(k, k);  // an N48 with a free slot
     for (u64 k = 40; k < 400; k += 2) t.insert(k << 20, k);
     using cost = std::pair<u64, u64>;
     EXPECT_EQ(cost_of([&] { t.insert(30, 1); }), cost(2, 2));
@@ -118,7 +119,7 @@ TEST_F(art_store, operations_flush_and_fence_as_often_as_they_say) {
     EXPECT_EQ(cost_of([&] { t.insert(5, 1); }), cost(0, 0));
 }
 
-TEST_F(art_store, a_batch_waits_twice) {
+TEST_F(art_store, batch_uses_two_fences) {
     if (best_flush_instruction() == flush_instruction::none) GTEST_SKIP();
     numbers t(file);
     EXPECT_EQ(fences_of_batch(t, 100, batch_entries), 2U);
@@ -126,8 +127,8 @@ TEST_F(art_store, a_batch_waits_twice) {
     EXPECT_EQ(fences_of_batch(strings, 100, batch_entries), 2U);
 }
 
-// Keys in order, into an index that has none. Digits make small nodes: a new one every sixth key.
-TEST_F(art_store, loads_in_batches) {
+// Bulk load into an empty index. Decimal digits make small nodes: a new one for every sixth key.
+TEST_F(art_store, bulk_load_uses_few_fences) {
     constexpr u64 batches = 100;
     numbers t(file);
     EXPECT_LE(cost_of_load(t, batches * batch_entries).second, 20 * batches);

@@ -1,4 +1,4 @@
-// Who meets damage while the parent's cell is locked gives that lock back.
+// An operation that finds damage while it holds the parent's lock releases that lock.
 #include "bwtree_fixture.hpp"
 
 #include <utility>
@@ -33,7 +33,7 @@ class damaged_bwtree : public ::testing::Test {
         auto& b = at<block>(offset);
         return b.kind() == what::delta ? at<node>(static_cast<delta&>(b).base()) : at<node>(offset);
     }
-    /// The cells of two leaves.
+    /// The cells of two adjacent leaves.
     [[nodiscard]] std::pair<u64, u64> neighbours() {
         for (const u64 c : cells_) {
             const node& n = node_of(c);
@@ -41,12 +41,12 @@ class damaged_bwtree : public ::testing::Test {
         }
         return {0, 0};
     }
-    /// As a merge leaves it that died: who comes to it adopts it, under its parent's lock. A key of
-    /// that leaf.
+    /// Leaves the leaf frozen, as a merge whose process died: a writer that finds it adopts it
+    /// under its parent's lock. Returns a key of the leaf.
     [[nodiscard]] u64 freeze(u64 leaf) {
         auto& c = at<cell>(leaf);
         EXPECT_TRUE(c.freeze(c.load()));
-        c.set_sure(c.load());
+        c.set_durable(c.load());
         return node_of(leaf).low_head + 1;
     }
     [[nodiscard]] u64 held_locks() {
@@ -59,11 +59,11 @@ class damaged_bwtree : public ::testing::Test {
     std::vector<u64> cells_;
 };
 
-TEST_F(damaged_bwtree, no_lock_stays_where_a_leaf_leads_to_itself) {
+TEST_F(damaged_bwtree, locks_are_released_if_a_leaf_links_to_itself) {
     const auto [left, right] = neighbours();
     ASSERT_NE(right, 0U);
-    // He goes to the neighbour on its left, whose keys seem to end too early, and which seems to be
-    // its own neighbour.
+    // The adoption searches the left neighbour, whose range seems to end too early, and whose link
+    // points to itself.
     const u64 in_right = freeze(right);
     node& n = node_of(left);
     n.high_head = n.low_head + 1;
@@ -75,24 +75,25 @@ TEST_F(damaged_bwtree, no_lock_stays_where_a_leaf_leads_to_itself) {
     EXPECT_EQ(held_locks(), 0U);
 }
 
-TEST_F(damaged_bwtree, who_cannot_thaw_a_leaf_gives_up) {
+TEST_F(damaged_bwtree, write_fails_if_a_frozen_leaf_cannot_be_thawed) {
     const auto [left, right] = neighbours();
     ASSERT_NE(right, 0U);
     const u64 in_right = freeze(right);
-    node_of(left).next = 0;  // so it is not thawed, however often somebody comes
+    node_of(left).next = 0;  // the leaf cannot be thawed, however often a writer tries
     EXPECT_THROW(t_.upsert(in_right, 1), damage);
     EXPECT_EQ(held_locks(), 0U);
 }
 
-// Who held the left one is dead: it set the bit, and its lock is of another generation.
-TEST_F(damaged_bwtree, a_leaf_is_taken_though_its_neighbour_is_held_by_a_dead_thread) {
+// The holder of the left leaf is dead: the hold bit is set, and the lock is of another generation.
+TEST_F(damaged_bwtree, merge_proceeds_despite_a_stale_hold_of_the_neighbour) {
     const auto [left, right] = neighbours();
     ASSERT_NE(right, 0U);
     const u64 from = node_of(left).low_head;
     const u64 middle = node_of(right).low_head;
     const u64 to = node_of(right).high_head;
     const u64 next_one = node_of(right).next;
-    // The left one keeps more than what would have it merged, and less than both may have.
+    // The left leaf keeps too many entries to be merged itself, and few enough for both to fit in
+    // one node.
     for (u64 k = from; k + most_entries / 4 < middle; ++k) ASSERT_TRUE(t_.remove(k)) << k;
     auto& held = at<cell>(left);
     for (u64 k = middle; k < to; ++k) {

@@ -1,4 +1,4 @@
-// What operations tell of themselves; and merges that do not come to their end.
+// The references that operations show to the sweep, and merges that do not complete.
 #include "bwtree_fixture.hpp"
 #include "index/common/index_notes.hpp"
 
@@ -12,18 +12,18 @@ class bwtree_notes : public on_tmpfs {
    protected:
     ~bwtree_notes() override {
         telling_operation::may_allocate = nullptr;
-        telling_operation::at_settle = nullptr;
+        telling_operation::at_persist = nullptr;
     }
 };
 
-TEST_F(bwtree_notes, what_comes_to_lie_in_another_node_is_shown_to_the_sweep) {
+TEST_F(bwtree_notes, references_copied_to_another_node_are_shown_to_the_sweep) {
     noted_numbers of_numbers(file);
     expect_references_to_be_shown(of_numbers);
     telling_bytes<bwtree> of_bytes(dir / "bytes.hf");
     expect_references_to_be_shown(of_bytes);
 }
 
-/// The root's, too. Not within an operation.
+/// All cells, including the root's. Must not be called within an operation.
 std::vector<cell*> cells_of(noted_numbers& t) {
     const region& file = t.space->file();
     std::vector<cell*> found{
@@ -37,11 +37,11 @@ bool any_is_frozen(const std::vector<cell*>& cells) {
     return std::any_of(cells.begin(), cells.end(), is_frozen);
 }
 
-/// Leaves of few keys, of which each remove may merge two.
+/// Makes small leaves, of which each remove may merge two.
 void fill_leaves(noted_numbers& t) {
     for (u64 k = 0; k < 300; ++k) t.insert(k, k);
 }
-/// All but every twentieth key goes. `before` each remove, `behind` it.
+/// Removes all but every twentieth key. Calls the two functions around each remove.
 template <class Before, class Behind>
 void thin_out(noted_numbers& t, Before&& before, Behind&& behind) {
     for (u64 k = 0; k < 300; ++k) {
@@ -58,9 +58,9 @@ void expect_every_twentieth(noted_numbers& t) {
     t.expect_sound();
 }
 
-// The merger has frozen a leaf and taken it out of its parent when there is no memory for both in
-// one.
-TEST_F(bwtree_notes, a_merge_that_gets_no_memory_leaves_no_leaf_frozen) {
+// The merge has frozen a leaf and removed it from its parent, but has no memory for the merged
+// leaf.
+TEST_F(bwtree_notes, merge_without_memory_leaves_no_leaf_frozen) {
     for (unsigned gets = 0; gets < 4; ++gets) {
         noted_numbers t(dir / std::to_string(gets));
         fill_leaves(t);
@@ -79,14 +79,16 @@ TEST_F(bwtree_notes, a_merge_that_gets_no_memory_leaves_no_leaf_frozen) {
     }
 }
 
-// The parent has changed since the merger has read it: a damaged lock let somebody in, say.
-TEST_F(bwtree_notes, a_merge_whose_parent_changes_leaves_no_leaf_frozen) {
+// The parent changes after the merge has read it, for example because a damaged lock let another
+// thread in.
+TEST_F(bwtree_notes, merge_with_a_changed_parent_leaves_no_leaf_frozen) {
     noted_numbers t(file);
     fill_leaves(t);
     unsigned changed = 0;
     std::vector<cell*> cells;
-    telling_operation::at_settle = [&] {
-        // Frozen, and the parent locked: its word gets another version, and leads where it led.
+    telling_operation::at_persist = [&] {
+        // When a leaf is frozen and the parent locked, change the version of the parent's word, not
+        // its offset.
         if (!any_is_frozen(cells)) return;
         for (cell* c : cells) {
             if (!c->lock.is_held(t.space->generation())) continue;
@@ -97,7 +99,7 @@ TEST_F(bwtree_notes, a_merge_whose_parent_changes_leaves_no_leaf_frozen) {
         }
     };
     thin_out(t, [&] { cells = cells_of(t); }, [&] { ASSERT_FALSE(any_is_frozen(cells_of(t))); });
-    telling_operation::at_settle = nullptr;
+    telling_operation::at_persist = nullptr;
     EXPECT_GT(changed, 0U);
     expect_every_twentieth(t);
 }

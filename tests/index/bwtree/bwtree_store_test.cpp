@@ -10,7 +10,7 @@
 
 namespace hf::test {
 
-/// An older delta in a newer one's place, a dead bit: so was the tree, or it might have been.
+/// Damage may turn a delta into an older one, or set a tombstone bit, which is a valid other state.
 template <class D, class Keys>
 inline constexpr bool has_other_states<bwtree<D, Keys>> = true;
 
@@ -23,8 +23,8 @@ INSTANTIATE_TYPED_TEST_SUITE_P(bwtree, index_states, ::testing::Types<bwtree_fam
 class bwtree_store : public on_tmpfs {};
 using numbers = bwtree_family::numbers_in_file;
 
-// A delta and a word, whatever comes before them in the line.
-TEST_F(bwtree_store, operations_flush_and_fence_as_often_as_they_say) {
+// The cost is a delta and a word, whatever the chain contains.
+TEST_F(bwtree_store, operations_use_the_documented_number_of_flushes_and_fences) {
     numbers t(file);
     using cost = std::pair<u64, u64>;
     EXPECT_EQ(cost_of([&] { t.insert(1, 1); }), cost(2, 2));
@@ -37,16 +37,16 @@ TEST_F(bwtree_store, operations_flush_and_fence_as_often_as_they_say) {
     EXPECT_EQ(cost_of([&] { t.insert(1, 1); }), cost(0, 0));
 }
 
-TEST_F(bwtree_store, batches_wait_twice_for_all) {
+TEST_F(bwtree_store, batch_uses_two_fences) {
     numbers t(file);
     EXPECT_EQ(fences_of_batch(t, 100, batch_entries), 2U);
     bwtree_family::bytes_in_file strings(dir / "strings.hf");
     EXPECT_EQ(fences_of_batch(strings, 100, batch_entries), 2U);
 }
 
-// A remove needs no memory: what is dead in its node is neither found nor scanned, can be inserted
-// again, and goes with the node.
-TEST_F(bwtree_store, removes_from_a_region_without_room_for_a_delta) {
+// A remove needs no memory. Dead entries are neither found nor scanned, can be inserted again, and
+// are dropped at the next consolidation.
+TEST_F(bwtree_store, remove_succeeds_without_memory_for_a_delta) {
     numbers t(file, u64{3} << 20);
     u64 n = 0;
     const auto insert = [&](u64 k) {
@@ -66,8 +66,9 @@ TEST_F(bwtree_store, removes_from_a_region_without_room_for_a_delta) {
     t.expect_sound();
 }
 
-// More deltas than a way has steps: each leaf's are a way of their own.
-TEST_F(bwtree_store, is_sound_however_many_deltas_there_are) {
+// The audit visits more deltas than a traversal may have steps: each leaf must count as a traversal
+// of its own.
+TEST_F(bwtree_store, audit_accepts_any_number_of_deltas) {
     if (is_sanitized) GTEST_SKIP() << "as many steps on any build";
     bwtree_family::eager_numbers t(u64{256} << 20);
     splitmix64 random(1);
@@ -75,8 +76,8 @@ TEST_F(bwtree_store, is_sound_however_many_deltas_there_are) {
     t.expect_sound();
 }
 
-// Keys in order, into an index that has none.
-TEST_F(bwtree_store, loads_in_batches) {
+// Bulk load into an empty index.
+TEST_F(bwtree_store, bulk_load_uses_few_fences) {
     constexpr u64 batches = 100;
     numbers t(file);
     EXPECT_LE(cost_of_load(t, batches * batch_entries).second, 7 * batches / 2);
@@ -84,9 +85,9 @@ TEST_F(bwtree_store, loads_in_batches) {
     EXPECT_LE(cost_of_load(strings, batches * batch_entries).second, 7 * batches / 2);
 }
 
-// A writer whose word is another one's again and again has not lost its way: between its look and
-// its publication another writer comes, as often as a circle would have steps.
-TEST_F(bwtree_store, a_writer_that_others_outrun_is_not_lost) {
+// A writer loses its CAS to another writer as often as a traversal may have steps. It must not
+// report damage: the other thread makes progress each time.
+TEST_F(bwtree_store, writer_that_keeps_losing_its_cas_succeeds_in_the_end) {
     if (!sync_points::exist) GTEST_SKIP() << "needs persist points";
     numbers t(file);
     t.insert(1, 1);
@@ -94,7 +95,7 @@ TEST_F(bwtree_store, a_writer_that_others_outrun_is_not_lost) {
     static std::atomic<unsigned> times_left;
     static std::atomic<bool> others_turn;
     static thread_local bool is_slow = false;
-    times_left = 16000;  // each of some steps
+    times_left = 16000;  // each retry takes several steps
     others_turn = false;
     const auto old_hook = set_persist_point_hook([](const char* name) {
         if (!is_slow || !std::string_view(name).starts_with("eager P1") || times_left == 0) return;

@@ -1,4 +1,4 @@
-// What is tested of every eager index (../common) is tested of this one.
+// The tests shared by all eager indexes (../common) run on CLHT, too.
 #pragma once
 
 #include "index/clht/clht.hpp"
@@ -6,7 +6,7 @@
 
 namespace hf::test {
 
-/// Chunks and groups so small that few keys make it grow.
+/// Chunks and groups are so small that few keys make the table grow.
 struct small_clht_shape {
     static constexpr unsigned chunk_bits = 3;
     static constexpr unsigned group_bits = 1;
@@ -20,12 +20,12 @@ static_assert(eager_index<clht<eager_discipline, integer_keys>> &&
 
 using clht_family = family<small_clht>;
 
-/// Many keys have one hash, all of it, that of the key "no key" among them.
+/// Many keys have the same full hash; one of these is the hash that stands for "no key".
 struct colliding_keys : byte_keys {
     [[nodiscard]] static u64 hash(std::string_view k) noexcept { return byte_keys::hash(k) % 24; }
 };
 
-/// Keys that differ in the last byte alone have one hash: so there are chains at every level.
+/// Keys that differ only in the last byte have the same hash, so there are chains at every level.
 struct keys_in_bunches : byte_keys {
     [[nodiscard]] static u64 hash(std::string_view k) noexcept {
         return byte_keys::hash(k.substr(0, k.size() - 1));

@@ -1,5 +1,5 @@
-// What operations tell of themselves: most of all behind a kill, when all that they meet may lie in
-// the caches alone.
+// The lines that operations record, mainly after a kill, when everything they read may be in the
+// caches only.
 #include "clht_fixture.hpp"
 #include "index/common/index_notes.hpp"
 
@@ -16,19 +16,19 @@ class clht_notes : public on_tmpfs {
    protected:
     ~clht_notes() override {
         telling_operation::may_allocate = nullptr;
-        telling_operation::at_settle = nullptr;
+        telling_operation::at_persist = nullptr;
     }
 };
 using noted_numbers = telling_numbers<small_clht>;
 using noted_bytes = telling_bytes<small_clht>;
 
-TEST_F(clht_notes, what_comes_to_lie_in_another_bucket_is_shown_to_the_sweep) {
+TEST_F(clht_notes, references_copied_to_another_bucket_are_shown_to_the_sweep) {
     noted_bytes t(file);
     expect_references_to_be_shown(t);
 }
 
-// A table of chunks may have many lines: all of them lead to what is built upon.
-TEST_F(clht_notes, an_opening_behind_a_kill_notes_all_that_leads_to_chunks) {
+// A table of chunks may span many lines; all of them are dependencies.
+TEST_F(clht_notes, opening_after_a_kill_records_directory_and_tables) {
     noted_numbers t(file);
     for (u64 k = 0; k < 5000; ++k) t.insert(k, k);
     telling_operation::all.forget();
@@ -48,7 +48,7 @@ TEST_F(clht_notes, an_opening_behind_a_kill_notes_all_that_leads_to_chunks) {
 
 using chained = clht<telling_discipline, keys_in_bunches, small_clht_shape>;
 
-/// Keys that lie in one chain, of three buckets and more.
+/// Keys in one chain of at least three buckets.
 struct one_bunch : index_in_file<chained> {
     static constexpr u64 size = 11;
 
@@ -60,9 +60,9 @@ struct one_bunch : index_in_file<chained> {
     }
 };
 
-// Its key lies in a chain of three buckets and more. What leads to it may be in the caches alone,
-// the links of all buckets before it too; and of a key that is not there, the whole chain.
-TEST_F(clht_notes, a_read_behind_a_kill_notes_the_chain_up_to_what_it_has_found) {
+// After a kill the key's line and the links of all buckets before it may be in the caches only. For
+// a key that does not exist, the whole chain is a dependency.
+TEST_F(clht_notes, read_after_a_kill_records_the_chain_up_to_the_key) {
     one_bunch t(file);
     t.open_again(sweeping::by_hand);
     ASSERT_TRUE(t.space->is_after_a_kill());
@@ -78,13 +78,13 @@ TEST_F(clht_notes, a_read_behind_a_kill_notes_the_chain_up_to_what_it_has_found)
               (one_bunch::size - 1) / clht_detail::slots + 1);
 }
 
-// The same of a key beside a writer who has the chain's lock: what it has seen may not be durable.
-// Whoever publishes is stopped there by the test, and reads.
-TEST_F(clht_notes, a_read_beside_a_writer_notes_the_chain_up_to_what_it_has_found) {
+// Next to a writer that holds the chain's lock, the lines that a read has loaded may be volatile.
+// The test reads while the writer is stopped in its publication.
+TEST_F(clht_notes, read_during_a_write_records_the_chain_up_to_the_key) {
     one_bunch t(file);
     std::size_t noted = 0;
     bool has_come = false;
-    telling_operation::at_settle = [&] {
+    telling_operation::at_persist = [&] {
         if (std::exchange(has_come, true)) return;
         std::thread([&] {
             telling_operation::all.forget();
@@ -95,20 +95,20 @@ TEST_F(clht_notes, a_read_beside_a_writer_notes_the_chain_up_to_what_it_has_foun
         }).join();
     };
     EXPECT_TRUE(t.update(one_bunch::key(0), "w"));
-    telling_operation::at_settle = nullptr;
+    telling_operation::at_persist = nullptr;
     EXPECT_EQ(noted, (one_bunch::size - 1) / clht_detail::slots + 1);
 }
 
-/// All of them have one of two hashes, of which neighbouring buckets have one each.
+/// All keys have one of two hashes, which belong to adjacent buckets.
 struct keys_of_neighbours : byte_keys {
     [[nodiscard]] static u64 hash(std::string_view k) noexcept {
         return k.starts_with("even") ? 24 : 25;
     }
 };
 
-// The first bucket of a group has got its buddy's chain when there is no memory for the second's:
-// nothing is left of either, neither for the next try to forget nor for ever.
-TEST_F(clht_notes, a_group_whose_second_bucket_gets_no_memory_gives_back_the_firsts) {
+// The buddy of the first bucket in a group gets its chain, then there is no memory for the second
+// one's. The blocks of both must be freed, and not be missed by the next attempt.
+TEST_F(clht_notes, group_split_without_memory_frees_the_first_buckets_chain) {
     using tree = clht<telling_discipline, keys_of_neighbours, small_clht_shape>;
     using trees = index_in_memory<tree, telling_discipline::kind>;
     const auto key = [](u64 n) { return (n % 2 == 0 ? "even" : "odd") + std::to_string(n); };

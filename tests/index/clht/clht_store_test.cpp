@@ -14,7 +14,7 @@ INSTANTIATE_TYPED_TEST_SUITE_P(clht, index_store, ::testing::Types<clht_family>)
 INSTANTIATE_TYPED_TEST_SUITE_P(clht, index_audits, ::testing::Types<clht_family>);
 INSTANTIATE_TYPED_TEST_SUITE_P(clht, index_states, ::testing::Types<clht_family>);
 
-/// Says what is about to be published.
+/// Calls a hook before each publication.
 struct told_operation : eager_operation<persist_batch> {
     using eager_operation::eager_operation;
     static inline std::function<void(const published& word, u64 value)> tell;
@@ -29,7 +29,8 @@ struct told_discipline : eager_discipline {
 using told_numbers =
     index_in_memory<small_clht<told_discipline, integer_keys>, told_discipline::kind>;
 
-/// Readers that have loaded state and key of a slot, and are to load its value and the state again.
+/// Simulates readers that have loaded a slot's state and key, and continue later with its value and
+/// state.
 class readers_of_slots {
    public:
     readers_of_slots() {
@@ -39,7 +40,8 @@ class readers_of_slots {
     readers_of_slots(const readers_of_slots&) = delete;
     readers_of_slots& operator=(const readers_of_slots&) = delete;
 
-    /// How many have found another key's value. It must not go with the state that they know.
+    /// Continues all readers, and returns how many found another key's value. They must also find a
+    /// changed state.
     unsigned go_on() {
         unsigned found = 0;
         std::erase_if(stopped_, [&](const reader& r) {
@@ -58,7 +60,7 @@ class readers_of_slots {
         u64 state;
         u64 value;
     };
-    /// One stops where a key is about to go.
+    /// A reader stops where a key is about to be cleared.
     void see(const published& word, u64 value) {
         const u64 at = reinterpret_cast<u64>(&word);
         const auto& b = *reinterpret_cast<const clht_detail::bucket*>(align_down(at, line_size));
@@ -74,8 +76,8 @@ class clht_store : public on_tmpfs {};
 using numbers = clht_family::numbers_in_file;
 using cost = std::pair<u64, u64>;
 
-// Numbers that a table may take for "no key".
-TEST_F(clht_store, has_the_keys_zero_and_one_and_the_largest) {
+// Numbers that a table may confuse with "no key".
+TEST_F(clht_store, stores_the_keys_zero_one_and_the_largest) {
     numbers t(file);
     for (u64 k : {u64{0}, u64{1}, ~u64{0}}) EXPECT_TRUE(t.insert(k, k + 5));
     t.open_again();
@@ -85,8 +87,8 @@ TEST_F(clht_store, has_the_keys_zero_and_one_and_the_largest) {
     EXPECT_EQ(t.get(1), 6);
 }
 
-// Beside the keys lie words that may look like one.
-TEST(clht_bucket, says_which_of_its_slots_have_a_hash) {
+// Values beside the keys may look like a hash.
+TEST(clht_bucket, slots_of_returns_the_slots_with_a_hash) {
     constexpr u64 wanted = 0x123456789abcdef0;
     for (unsigned have = 0; have < 8; ++have) {
         for (const u64 hash : {wanted, u64{0}}) {
@@ -102,8 +104,9 @@ TEST(clht_bucket, says_which_of_its_slots_have_a_hash) {
     }
 }
 
-// A read that makes no operation is in its thread's lane all the same: nothing is freed meanwhile.
-TEST_F(clht_store, reads_in_the_lane_of_their_thread) {
+// A read without an operation object must still enter its thread's lane, so that nothing is freed
+// meanwhile.
+TEST_F(clht_store, reads_enter_the_lane_of_their_thread) {
     numbers t(file);
     t.insert(1, 5);
     for (unsigned i = 0; i < 3; ++i) {
@@ -117,7 +120,7 @@ TEST_F(clht_store, reads_in_the_lane_of_their_thread) {
     }
 }
 
-TEST_F(clht_store, reads_of_two_tables_by_turns_keep_them_apart) {
+TEST_F(clht_store, alternating_reads_of_two_tables_do_not_mix_them_up) {
     numbers one(file);
     numbers other(dir / "other.hf");
     one.insert(1, 5);
@@ -129,8 +132,8 @@ TEST_F(clht_store, reads_of_two_tables_by_turns_keep_them_apart) {
     }
 }
 
-// C-I4. A key that is removed, and one that a split has left behind.
-TEST(clht_slots, no_reader_of_a_key_that_goes_takes_the_next_ones_value) {
+// C-I4, for a key that is removed, and for one that a split has left behind.
+TEST(clht_slots, reader_of_a_removed_key_never_returns_the_next_keys_value) {
     constexpr u64 keys = 1000;
     told_numbers t;
     readers_of_slots readers;
@@ -149,7 +152,7 @@ TEST(clht_slots, no_reader_of_a_key_that_goes_takes_the_next_ones_value) {
     EXPECT_GT(found, 10U) << "of keys that were removed";
 }
 
-TEST_F(clht_store, grows_bucket_by_bucket_and_loses_nothing) {
+TEST_F(clht_store, growth_loses_no_entry) {
     numbers t(file);
     constexpr u64 keys = 5000;
     for (u64 k = 0; k < keys; ++k) ASSERT_TRUE(t.insert(k * 7, k));
@@ -163,8 +166,8 @@ TEST_F(clht_store, grows_bucket_by_bucket_and_loses_nothing) {
     t.expect_sound();
 }
 
-// Chains that no split parts: they come back, and the sweep spares all that hangs from them.
-TEST_F(clht_store, chains_of_equal_hashes_come_back) {
+// Chains that no split divides: they survive, and the sweep keeps everything reachable from them.
+TEST_F(clht_store, chains_of_equal_hashes_survive_a_kill) {
     using tree = clht<eager_discipline, colliding_keys, small_clht_shape>;
     index_in_file<tree> t(file);
     std::map<std::string, std::string> model;
@@ -177,7 +180,7 @@ TEST_F(clht_store, chains_of_equal_hashes_come_back) {
     for (u64 round = 1; round < 4; ++round) {
         t.open_again();
         t.expect_sound();
-        // Into whatever the sweep takes for free.
+        // Reuses the memory that the sweep considers free.
         for (u64 k = round * keys; k < (round + 1) * keys; ++k) {
             ASSERT_TRUE(t.insert(key(k), std::string(round * 20, 'w')));
             model.emplace(key(k), std::string(round * 20, 'w'));
@@ -190,7 +193,8 @@ TEST_F(clht_store, chains_of_equal_hashes_come_back) {
     }
 }
 
-/// All memory but for records, some chunks, and so many overflow buckets; given back at its end.
+/// Takes all memory except for records, some chunks, and `buckets` overflow buckets; the destructor
+/// frees it.
 template <class Tree>
 class memory_for_buckets {
    public:
@@ -222,8 +226,8 @@ class memory_for_buckets {
     std::vector<u64> taken_;
 };
 
-// A bunch moves to a buddy as a chain, of which there may be memory for a part.
-TEST_F(clht_store, a_split_that_gets_no_memory_leaves_nothing_behind) {
+// A bunch is copied to a buddy as a chain, for only part of which there may be memory.
+TEST_F(clht_store, split_without_memory_leaks_nothing) {
     using tree = clht<eager_discipline, keys_in_bunches, small_clht_shape>;
     constexpr u64 bunch = 11;
     const auto key = [](u64 n) {
@@ -256,8 +260,8 @@ TEST_F(clht_store, a_split_that_gets_no_memory_leaves_nothing_behind) {
     EXPECT_GT(refused, 100U);
 }
 
-// Without growth: a bucket's line, and that of a record before it.
-TEST_F(clht_store, operations_flush_and_fence_as_often_as_they_say) {
+// Without growth: a bucket's line, and a record's line before it.
+TEST_F(clht_store, operations_use_the_documented_number_of_flushes_and_fences) {
     if (best_flush_instruction() == flush_instruction::none) GTEST_SKIP();
     numbers t(file);
     t.insert(1, 1);
@@ -271,7 +275,7 @@ TEST_F(clht_store, operations_flush_and_fence_as_often_as_they_say) {
     EXPECT_EQ(cost_of([&] { strings.insert("b", "2"); }), cost(2, 2));
 }
 
-/// The word of another record of the key that this word stands for.
+/// The word of another record with the same key.
 template <class Tree>
 u64 word_of_same_key(Tree& t, u64 word) {
     if constexpr (std::is_same_v<typename Tree::kept, u64>) {
@@ -284,7 +288,7 @@ u64 word_of_same_key(Tree& t, u64 word) {
     }
 }
 
-// As a bucket would have it that was split badly.
+// Puts a key into a bucket twice, as a wrong split would.
 template <class Tree>
 void expect_twice_to_be_noticed(Tree& t) {
     const auto blocks = blocks_of(t);
@@ -297,14 +301,14 @@ void expect_twice_to_be_noticed(Tree& t) {
             b.key[1].store(b.key[0].load());
             const std::string said = t.audit().to_string();
             b.key[1].store(0);
-            // Else the entry has gone with a split.
+            // If not, the entry was dropped by a split.
             if (said.find("a key stands twice") != said.npos) return;
         }
     }
     ADD_FAILURE() << "none was noticed";
 }
 
-TEST_F(clht_store, is_told_of_a_key_that_stands_twice) {
+TEST_F(clht_store, audit_reports_a_duplicate_key) {
     numbers t(file);
     clht_family::bytes_in_file strings(dir / "strings.hf");
     for (u64 k = 0; k < 40; ++k) {
@@ -315,18 +319,18 @@ TEST_F(clht_store, is_told_of_a_key_that_stands_twice) {
     expect_twice_to_be_noticed(strings);
 }
 
-TEST_F(clht_store, runs_as_the_yardstick_without_a_flush) {
+TEST_F(clht_store, transient_baseline_does_not_flush) {
     clht_family::transient_numbers t;
     const cost total = cost_of([&] {
         for (u64 k = 0; k < 100; ++k) ASSERT_TRUE(t.insert(k, k));
         for (u64 k = 0; k < 100; ++k) ASSERT_EQ(t.get(k), k);
     });
-    EXPECT_LE(total.second, 40U);  // runs of pages, which the heap makes
+    EXPECT_LE(total.second, 40U);  // for runs of pages, which the heap creates
     t.expect_sound();
 }
 
-// A number lies in the line that publishes it.
-TEST_F(clht_store, a_batch_waits_twice_and_of_numbers_once) {
+// An integer is in the line that publishes it.
+TEST_F(clht_store, batch_uses_two_fences_and_one_for_integers) {
     if (best_flush_instruction() == flush_instruction::none) GTEST_SKIP();
     numbers t(file);
     EXPECT_EQ(fences_of_batch(t, 100, batch_entries), 1U);

@@ -13,7 +13,7 @@ namespace {
 GTEST_ALLOW_UNINSTANTIATED_PARAMETERIZED_TEST(index_scans);
 INSTANTIATE_TYPED_TEST_SUITE_P(clht, index_threads, clht_family::durable);
 
-/// All in one chain; who looks at a record of the key "first" says so.
+/// All keys are in one chain. Calls a hook when a record of the key "first" is read.
 struct watched_keys : byte_keys {
     [[nodiscard]] static u64 hash(std::string_view) noexcept { return 7; }
     [[nodiscard]] static std::string_view key_of(const record& r) {
@@ -24,9 +24,9 @@ struct watched_keys : byte_keys {
     static inline thread_local std::function<void()> looks_at_first;
 };
 
-// Another thread changes a long chain in each of so many looks at it that a circle would have as
-// many buckets.
-TEST(clht_threads, a_chain_that_changes_under_every_look_is_no_circle) {
+// Another thread changes a long chain during each traversal, so often that the total number of
+// buckets read exceeds the limit for one traversal.
+TEST(clht_threads, chain_that_keeps_changing_is_not_reported_as_a_cycle) {
     constexpr unsigned records = 300;  // three in a bucket
     index_in_memory<small_clht<eager_discipline, watched_keys>, discipline::eager> t;
     t.insert("first", "v");

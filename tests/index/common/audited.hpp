@@ -1,4 +1,4 @@
-// What an eager space and its index own, audited while nobody is at work.
+// Audits an eager space and its index while no operation is running.
 #pragma once
 
 #include "alloc/swept/audit_view.hpp"

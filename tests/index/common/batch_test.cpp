@@ -10,8 +10,8 @@
 namespace hf::test {
 namespace {
 
-/// An index that leaves of its pieces what it is told to leave: at an entry's turn, or later, when
-/// those behind it have had theirs.
+/// An index that leaves over the entries that a script selects: during the piece, or when they are
+/// inserted afterwards.
 struct leaving_index {
     using key = u64;
     using value = u64;
@@ -43,7 +43,7 @@ struct leaving_index {
         }
         return rest.insert(*this, op, inserted);
     }
-    /// The lowest bit of what is left to do.
+    /// Takes the next bit of the script.
     bool draw() {
         const bool bit = (script & 1) != 0;
         script >>= 1;
@@ -55,7 +55,7 @@ struct leaving_index {
     u32 pieces = 0;
 };
 
-TEST(index_batch, of_equal_keys_the_first_stays_whatever_is_left_when) {
+TEST(index_batch, first_of_equal_keys_wins_whichever_entries_are_left_over) {
     const std::vector<std::pair<u64, u64>> entries{{7, 0}, {3, 1}, {7, 2}, {7, 3}, {3, 4}, {5, 5}};
     const std::map<u64, u64> wanted{{7, 0}, {3, 1}, {5, 5}};
     for (u32 script = 0; script < 1U << 12; ++script) {
@@ -67,7 +67,7 @@ TEST(index_batch, of_equal_keys_the_first_stays_whatever_is_left_when) {
     }
 }
 
-TEST(index_batch, what_is_left_is_a_piece_again_if_something_was_inserted) {
+TEST(index_batch, left_over_entries_form_another_piece_if_some_were_inserted) {
     const std::vector<std::pair<u64, u64>> entries{{1, 0}, {2, 1}, {3, 2}, {4, 3}, {5, 4}};
     leaving_index::operation op;
     leaving_index some;

@@ -1,4 +1,4 @@
-// What a get of many keys finds, as the tests of all indexes ask for it.
+// Collects the results of a get of many keys, for the tests of all indexes.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -9,7 +9,7 @@
 
 namespace hf::test {
 
-/// get(keep) calls keep(number, value) of keys below `count`, of each once at most and in order.
+/// get(keep) must call keep(number, value) at most once for each number below `count`, in order.
 template <class Kept, class Get>
 std::vector<std::optional<Kept>> found_of_many(std::size_t count, Get&& get) {
     std::vector<std::optional<Kept>> found(count);

@@ -1,5 +1,5 @@
-// An index's audit, of nodes and records that somebody else wrote in: what it lets pass, reads
-// answer as if nothing had happened.
+// An index's audit of nodes and records with random damage: if the audit finds nothing, reads must
+// return the original contents.
 #pragma once
 
 #include "alloc/swept/audit_view.hpp"
@@ -22,7 +22,7 @@ template <class Family>
 class index_audits : public on_tmpfs {};
 TYPED_TEST_SUITE_P(index_audits);
 
-/// Keys that lie near each other, share long beginnings, and are the beginning of others.
+/// Keys that are close to each other, share long prefixes, or are prefixes of others.
 template <class Kept>
 Kept key_for_audit(u64 n) {
     if constexpr (std::is_same_v<Kept, u64>) {
@@ -45,8 +45,8 @@ Kept value_for_audit(u64 n) {
     }
 }
 
-/// Whether its nodes keep what was: some damage to them makes an earlier state, or one that another
-/// remove would have left, and nothing says that it was not meant.
+/// Whether some damage turns a node into an earlier state, or into one that another remove would
+/// have left, so that an audit cannot detect it.
 template <class Index>
 inline constexpr bool has_other_states = false;
 
@@ -56,7 +56,8 @@ struct contents {
     typename Tree::entries now;
 };
 
-/// A tree that has grown and shrunk, in a later opening: its nodes have no hints that count.
+/// Fills a tree that has grown and shrunk, and opens it again, so that its nodes' hints are
+/// invalid.
 template <class Tree>
 contents<Tree> fill_for_audit(Tree& t) {
     using kept = typename Tree::kept;
@@ -74,7 +75,7 @@ contents<Tree> fill_for_audit(Tree& t) {
     return {{ever.begin(), ever.end()}, {model.begin(), model.end()}};
 }
 
-/// The blocks that the index claims, by what it takes them for.
+/// The blocks that the index claims, by the audit's names for them.
 template <class Tree>
 std::map<std::string, std::vector<heap_audit::place>> blocks_of(Tree& t) {
     std::map<std::string, std::vector<heap_audit::place>> found;
@@ -89,8 +90,8 @@ std::map<std::string, std::vector<heap_audit::place>> blocks_of(Tree& t) {
     return found;
 }
 
-/// What somebody does to a block: a bit, a word that is zero, a little more or another one of the
-/// same block, or all of it as another one is.
+/// Damages a block: flips a bit, clears a word, changes a word by a small amount, replaces it by
+/// another one of the block, or copies another block over it.
 inline void spoil(char* block, u64 bytes, const char* other, xoshiro256ss& random) {
     const u64 words = bytes / 8;
     char* const word = block + random.below(words) * 8;
@@ -115,8 +116,8 @@ inline void spoil(char* block, u64 bytes, const char* other, xoshiro256ss& rando
     std::memcpy(word, &w, sizeof w);
 }
 
-/// Whether all ways to read it give the same, and what was there; numbers lie in nodes, and nothing
-/// says that another one was meant.
+/// Checks that all ways of reading agree, and return the original contents. Integers are in the
+/// nodes without checksums, so a changed integer is not detected.
 template <class Tree>
 void expect_reads(Tree& t, const contents<Tree>& wanted, u64 records) {
     const auto all = t.all();
@@ -178,22 +179,22 @@ void spoil_and_audit(Tree& t, u64 seed) {
     t.expect_sound();
 }
 
-TYPED_TEST_P(index_audits, say_what_is_wrong_before_reads_do) {
+TYPED_TEST_P(index_audits, audit_reports_damage_that_reads_would_return) {
     for (u64 seed = 0; seed < 2; ++seed) {
         typename TypeParam::bytes_in_file t(this->dir / std::to_string(seed));
         ASSERT_NO_FATAL_FAILURE(spoil_and_audit(t, seed)) << "seed " << seed;
     }
 }
 
-TYPED_TEST_P(index_audits, of_numbers_say_what_is_wrong_before_reads_do) {
+TYPED_TEST_P(index_audits, audit_of_integers_reports_damage_that_reads_would_return) {
     for (u64 seed = 0; seed < 3; ++seed) {
         typename TypeParam::numbers_in_file t(this->dir / std::to_string(seed));
         ASSERT_NO_FATAL_FAILURE(spoil_and_audit(t, seed)) << "seed " << seed;
     }
 }
 
-// A long value has its checksum compared by whatever reads it.
-TYPED_TEST_P(index_audits, no_read_gives_a_long_value_that_is_damaged) {
+// Every read of a long value verifies its checksum.
+TYPED_TEST_P(index_audits, reads_never_return_a_damaged_long_value) {
     typename TypeParam::bytes_in_file t(this->file);
     const std::string v(10'000, 'v');
     t.insert("a", "short");
@@ -201,7 +202,7 @@ TYPED_TEST_P(index_audits, no_read_gives_a_long_value_that_is_damaged) {
     t.insert("z", "short");
     const auto read_all = [&] {
         EXPECT_EQ(t.get("k"), v);
-        EXPECT_EQ(t.get("k"), v);  // an index may have two ways to read
+        EXPECT_EQ(t.get("k"), v);  // an index may have two implementations of get
         EXPECT_EQ(t.all().size(), 3U);
         if constexpr (TypeParam::bytes_in_file::is_ordered) {
             EXPECT_EQ(t.scan("b", 1).size(), 1U);
@@ -228,8 +229,8 @@ TYPED_TEST_P(index_audits, no_read_gives_a_long_value_that_is_damaged) {
     read_all();
 }
 
-REGISTER_TYPED_TEST_SUITE_P(index_audits, say_what_is_wrong_before_reads_do,
-                            of_numbers_say_what_is_wrong_before_reads_do,
-                            no_read_gives_a_long_value_that_is_damaged);
+REGISTER_TYPED_TEST_SUITE_P(index_audits, audit_reports_damage_that_reads_would_return,
+                            audit_of_integers_reports_damage_that_reads_would_return,
+                            reads_never_return_a_damaged_long_value);
 
 }  // namespace hf::test

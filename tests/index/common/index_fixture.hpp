@@ -1,6 +1,6 @@
-// An eager index in memory or in a file of the test's, whichever index it is. What is tested of all
-// of them is in the headers beside this one; an index's own directory says which they are, and has
-// what is tested of it alone.
+// Fixtures with an eager index in memory or in a file. The headers beside this one contain the
+// tests shared by all indexes. Each index's own directory instantiates them, and contains the tests
+// specific to it.
 #pragma once
 
 #include "index/common/audited.hpp"
@@ -22,12 +22,13 @@
 
 namespace hf::test {
 
-/// A space and its index, however they came about.
+/// A space and its index, created by a derived class.
 template <class Index>
 struct index_parts {
     using tree = Index;
     static constexpr bool is_ordered = ordered_eager_index<Index>;
-    static constexpr u64 keeps_when_empty = 0;  ///< nodes, when the last key has gone
+    /// nodes that remain after the last key was removed
+    static constexpr u64 keeps_when_empty = 0;
     using operation = typename Index::operation;
     using key = typename Index::key;
     using kept = std::conditional_t<std::is_same_v<key, u64>, u64, std::string>;
@@ -51,7 +52,7 @@ struct index_parts {
     [[nodiscard]] std::optional<kept> get(const kept& k) const {
         std::optional<kept> found;
         const auto keep = [&](const auto& v) { found = kept(v); };
-        // An index may have two ways to read, of which a thread takes the one and then the other.
+        // An index may have two implementations of get; a thread uses them alternately.
         static thread_local bool is_other_way = false;
         is_other_way = !is_other_way;
         if constexpr (requires { index->get(*space, k, keep); }) {
@@ -96,7 +97,7 @@ struct index_parts {
         EXPECT_EQ(n, found.size());
         return found;
     }
-    /// In order: that of the keys, where the index has none.
+    /// All entries in key order, sorted here if the index is unordered.
     [[nodiscard]] entries all() const {
         entries found;
         index->for_each(
@@ -155,7 +156,7 @@ struct index_in_file : index_parts<Index> {
         this->space = std::move(*made);
         return {};
     }
-    /// As after a kill.
+    /// Opens the file again without closing it, as after a kill.
     void open_again(sweeping how = sweeping::at_opening) {
         this->space.reset();
         this->index.reset();
@@ -166,7 +167,7 @@ struct index_in_file : index_parts<Index> {
     u64 most_bytes;
 };
 
-/// An index's types.
+/// The types for one index template.
 template <template <class, class> class Index>
 struct family {
     using eager_numbers = index_in_memory<Index<eager_discipline, integer_keys>, discipline::eager>;

@@ -1,4 +1,4 @@
-// An index does what a std::map does: every operation, keys of all shapes, all layouts of nodes.
+// Compares an index with a std::map: all operations, key shapes and node layouts.
 #pragma once
 
 #include "base/random.hpp"
@@ -21,7 +21,7 @@ template <class T>
 class index_model : public ::testing::Test {};
 TYPED_TEST_SUITE_P(index_model);
 
-/// Keys that share bytes with others, in ways that a tree notices.
+/// Keys that share bytes with others in ways that matter to trees.
 struct key_maker {
     u64 shape;
     xoshiro256ss random;
@@ -82,7 +82,7 @@ Kept value_of(u64 number) {
     }
 }
 
-/// A get of many keys, of which some are there, finds each as it is.
+/// Checks that a get of many keys finds each existing key with its value.
 template <class Tree, class Model, class Kept>
 void compare_many(const Tree& t, const Model& model, const std::vector<Kept>& keys) {
     const auto found = t.get_many(keys);
@@ -103,7 +103,7 @@ void run_against_model(u64 seed, unsigned operations) {
     std::map<kept, kept> model;
     key_maker keys{seed, xoshiro256ss(seed)};
     xoshiro256ss& random = keys.random;
-    unsigned growing = 8;  // of ten writes, inserts
+    unsigned growing = 8;  // inserts among ten writes
     for (unsigned i = 0; i < operations; ++i) {
         if (i % 1000 == 999) growing = growing == 8 ? 2 : 8;
         const kept k = keys.template key<kept>();
@@ -156,15 +156,15 @@ void run_against_model(u64 seed, unsigned operations) {
     ASSERT_LE(report.tree.interiors, Tree::keeps_when_empty) << "what was emptied is not merged";
 }
 
-TYPED_TEST_P(index_model, does_what_a_map_does) {
+TYPED_TEST_P(index_model, behaves_like_a_map) {
     for (u64 seed = 0; seed < 5; ++seed) {
         SCOPED_TRACE("seed " + std::to_string(seed));
         ASSERT_NO_FATAL_FAILURE(run_against_model<TypeParam>(seed, scaled(20000)));
     }
 }
 
-/// Batches of all sizes, some in order, with keys that come twice and keys that are there; and what
-/// makes nodes of all shapes for them between.
+/// Inserts batches of all sizes, some sorted, with duplicate and existing keys; other operations in
+/// between create nodes of all shapes.
 template <class Tree>
 void run_batches_against_model(u64 seed, unsigned batches) {
     using kept = typename Tree::kept;
@@ -197,7 +197,7 @@ void run_batches_against_model(u64 seed, unsigned batches) {
             all.emplace_back(k, value_of<kept>(random.below(1000)));
         }
         if (random.below(3) == 0) {
-            // In order; those of a key stay as they were.
+            // Stable sort: entries with equal keys keep their order.
             const std::multimap<kept, kept> in_order(all.begin(), all.end());
             all.assign(in_order.begin(), in_order.end());
         }
@@ -214,15 +214,15 @@ void run_batches_against_model(u64 seed, unsigned batches) {
     ASSERT_EQ(report.tree.records, model.size());
 }
 
-TYPED_TEST_P(index_model, takes_batches) {
+TYPED_TEST_P(index_model, batches_behave_like_a_map) {
     for (u64 seed = 0; seed < 5; ++seed) {
         SCOPED_TRACE("seed " + std::to_string(seed));
         ASSERT_NO_FATAL_FAILURE(run_batches_against_model<TypeParam>(seed, scaled(60)));
     }
 }
 
-/// Each key is the beginning of the next one, and none has a way down that is too long; together
-/// the ways of a batch have more steps than any of them may have.
+/// Each key is a prefix of the next one. Each traversal has fewer steps than the limit; those of a
+/// batch have more in total.
 template <class Tree>
 void run_a_batch_down_long_ways() {
     Tree t;
@@ -237,16 +237,16 @@ void run_a_batch_down_long_ways() {
     for (const auto& [k, v] : all) ASSERT_EQ(t.get(k), v);
 }
 
-TYPED_TEST_P(index_model, takes_a_batch_whose_ways_are_long) {
+TYPED_TEST_P(index_model, batch_with_long_paths_is_inserted) {
     if constexpr (std::is_same_v<typename TypeParam::kept, std::string>) {
         ASSERT_NO_FATAL_FAILURE(run_a_batch_down_long_ways<TypeParam>());
     }
 }
 
-REGISTER_TYPED_TEST_SUITE_P(index_model, does_what_a_map_does, takes_batches,
-                            takes_a_batch_whose_ways_are_long);
+REGISTER_TYPED_TEST_SUITE_P(index_model, behaves_like_a_map, batches_behave_like_a_map,
+                            batch_with_long_paths_is_inserted);
 
-/// What rapidcheck makes small when it fails: the keys are as short as can be. The tree is empty.
+/// The keys are chosen so that rapidcheck can shrink them on a failure. The tree must be empty.
 template <class Tree>
 void any_keys_in_any_order(Tree& t) {
     using step = std::pair<bool, std::string>;

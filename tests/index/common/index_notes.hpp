@@ -1,6 +1,6 @@
-// What an operation tells of itself to its lines and to the sweep, of every eager index: a lock
-// that is taken over from a dead holder has all that lies under it made sure, and a reference that
-// comes to lie in another node is shown to the sweep.
+// Which lines an operation records and which references it shows to the sweep, for every eager
+// index: when a stale lock is reclaimed, everything under it is made durable; a reference that is
+// copied to another node is shown to the sweep.
 #pragma once
 
 #include "eager/operation.hpp"
@@ -11,10 +11,10 @@
 
 namespace hf::test {
 
-/// What operations have told, all of them.
+/// The reports of all operations.
 struct told {
-    std::set<u64> lines;   ///< offsets of lines that were noted
-    std::set<u64> shaded;  ///< offsets that the sweep was shown
+    std::set<u64> lines;   ///< offsets of recorded lines
+    std::set<u64> shaded;  ///< offsets of references shown to the sweep
     void forget() {
         lines.clear();
         shaded.clear();
@@ -24,7 +24,7 @@ struct told {
             lines.insert(at);
         }
     }
-    /// Lines of these bytes that were not noted.
+    /// The lines of this range that were not recorded.
     [[nodiscard]] std::vector<u64> missing(u64 offset, u64 bytes) const {
         std::vector<u64> found;
         for (u64 at = align_down(offset, line_size); at < offset + bytes; at += line_size) {
@@ -34,14 +34,14 @@ struct told {
     }
 };
 
-/// Tells `all` of what it does, and whoever wants to do something there.
+/// Records in `all` what it does, and calls hooks.
 class telling_operation : public eager_operation<persist_batch> {
    public:
     using base = eager_operation<persist_batch>;
     using base::base;
     static inline told all;
-    static inline std::function<bool()> may_allocate;  ///< false: there is no memory
-    static inline std::function<void()> at_settle;     ///< behind it
+    static inline std::function<bool()> may_allocate;  ///< false: out of memory
+    static inline std::function<void()> at_persist;    ///< called after it
 
     [[nodiscard]] result<u64> allocate(u64 bytes) {
         if (may_allocate && !may_allocate()) {
@@ -61,17 +61,17 @@ class telling_operation : public eager_operation<persist_batch> {
         all.note(offset_of(&word), sizeof word);
         base::publish(word, value);
     }
-    void saw(const node_lock& lock, const void* p, std::size_t n) noexcept {
-        if (node_lock::is_unsure(lock.load())) all.note(offset_of(p), n);
-        base::saw(lock, p, n);
+    void note_dependency(const node_lock& lock, const void* p, std::size_t n) noexcept {
+        if (node_lock::may_be_volatile(lock.load())) all.note(offset_of(p), n);
+        base::note_dependency(lock, p, n);
     }
-    void saw_word(u64 lock_word, const void* p, std::size_t n) noexcept {
-        if (node_lock::is_unsure(lock_word)) all.note(offset_of(p), n);
-        base::saw_word(lock_word, p, n);
+    void note_dependency(u64 lock_word, const void* p, std::size_t n) noexcept {
+        if (node_lock::may_be_volatile(lock_word)) all.note(offset_of(p), n);
+        base::note_dependency(lock_word, p, n);
     }
-    void make_sure(const void* p, std::size_t n) {
+    void make_durable(const void* p, std::size_t n) {
         all.note(offset_of(p), n);
-        base::make_sure(p, n);
+        base::make_durable(p, n);
     }
     bool take(node_lock& lock, const void* p, std::size_t n) {
         const bool is_taken_over = base::take(lock, p, n);
@@ -82,16 +82,16 @@ class telling_operation : public eager_operation<persist_batch> {
         all.shaded.insert(offset);
         base::shade(of, offset, kind);
     }
-    void settle() {
-        base::settle();
-        if (at_settle) at_settle();
+    void persist_unpublished() {
+        base::persist_unpublished();
+        if (at_persist) at_persist();
     }
 };
 struct telling_discipline : eager_discipline {
     using operation = telling_operation;
 };
 
-/// A file's with a tree that tells.
+/// A tree in a file whose operations are recorded.
 template <template <class, class> class Index>
 using telling_numbers = index_in_file<Index<telling_discipline, integer_keys>>;
 template <template <class, class> class Index>
@@ -99,13 +99,14 @@ using telling_bytes = index_in_file<Index<telling_discipline, byte_keys>>;
 
 // ------------------------------------------------------------------------------------- references
 
-/// Which blocks lead to a block.
+/// For each block, the blocks that refer to it.
 using holders = std::map<u64, std::set<u64>>;
 
-/// As the audit comes by them. What leads where in another way `more` says: more(holders, blocks).
+/// Collects the references that the audit visits. more(holders, blocks) adds those that it does
+/// not.
 template <class Tree, class More>
 holders holders_in(Tree& t, std::set<u64>& blocks, More&& more) {
-    std::map<u64, u64> room;  // of each block, by its offset
+    std::map<u64, u64> room;  // size of each block, by its offset
     std::vector<std::pair<u64, u64>> links;
     audit_report report;
     const auto caches = t.space->grace().caches();
@@ -130,8 +131,9 @@ holders holders_in(Tree& t, std::set<u64>& blocks, More&& more) {
     return found;
 }
 
-/// Keys come and go. After each operation: what lies in another node than before, while its old one
-/// still is the index's, was shown to the sweep. (A node that goes is shown to it as a whole.)
+/// Inserts and removes keys. After each operation: a block that another node refers to than before,
+/// while its old holder still exists, must have been shown to the sweep. (A removed node is shown
+/// as a whole.)
 template <class Tree, class More>
 void expect_references_to_be_shown(Tree& t, More&& more) {
     using kept = typename Tree::kept;
@@ -168,11 +170,11 @@ void expect_references_to_be_shown(Tree& t) {
     expect_references_to_be_shown(t, [](holders&, const std::set<u64>&) {});
 }
 
-// ------------------------------------------------------------------------------------ dead holders
+// ------------------------------------------------------------------------------------- stale locks
 
-/// For each node of this name that leads to records, and has its lock in its first word: its last
-/// holder died. Whoever changes one of its records notes each line up to the node's last word, and
-/// that of each of its records.
+/// For each node of this name that refers to records and has its lock in its first word: its lock
+/// is made stale. The operation that then changes one of its records must record each line up to
+/// the node's last word, and the lines of all its records.
 template <class Tree>
 void expect_who_takes_over_to_note_all(Tree& t, const std::string& name) {
     using kept = typename Tree::kept;

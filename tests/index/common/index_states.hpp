@@ -1,5 +1,5 @@
-// An index in each of its states: all sets of a few odd keys, all sizes on the way up and down, and
-// without memory. What each operation answers and tells, and what reads see then, is a std::map's.
+// An index in many states: all sets of a few odd keys, all sizes while growing and shrinking, and
+// without memory. Results and contents are compared with a std::map.
 #pragma once
 
 #include "base/random.hpp"
@@ -16,7 +16,7 @@ template <class Family>
 class index_states : public on_tmpfs {};
 TYPED_TEST_SUITE_P(index_states);
 
-/// An index and what it should hold. Where there may be no memory, a change may be refused.
+/// An index and the expected contents. Without memory, a change may be refused.
 template <class Tree>
 struct beside_a_map {
     using kept = typename Tree::kept;
@@ -31,7 +31,7 @@ struct beside_a_map {
         const auto at = model.find(k);
         return at == model.end() ? olds{} : olds{at->second};
     }
-    /// Whether it was made; `Work` is handed what keeps old values.
+    /// Performs a change and updates the model. `Work` receives a callback for old values.
     template <class Work>
     void change(const kept& k, bool made, bool replaces, const kept& v, Work&& work) {
         olds told;
@@ -61,9 +61,9 @@ struct beside_a_map {
         change(k, is_there, is_there, v,
                [&](operation& op, const auto& keep) { return t.index->update(op, k, v, keep); });
     }
-    /// What of a refused batch came before the refusal is there.
+    /// After a refused batch, the entries before the refusal are present.
     void insert_many(const typename Tree::entries& all) {
-        std::map<kept, kept> fresh(all.begin(), all.end());  // the first one of a key
+        std::map<kept, kept> fresh(all.begin(), all.end());  // the first one of each key
         std::erase_if(fresh, [&](const auto& e) { return model.contains(e.first); });
         const std::vector<batch_entry<typename Tree::tree>> views(all.begin(), all.end());
         const result<u64> done = hf::insert_many(*t.index, *t.space, std::span(views));
@@ -76,7 +76,7 @@ struct beside_a_map {
         }
         model.merge(fresh);
     }
-    /// Needs no memory.
+    /// Must succeed without memory.
     void remove(const kept& k) {
         olds told;
         const auto keep = [&](const auto& old) { told.emplace_back(old); };
@@ -85,7 +85,7 @@ struct beside_a_map {
         ASSERT_EQ(told, value_of(k));
         model.erase(k);
     }
-    /// Of these keys, and of what lies between them.
+    /// Compares get and scans for these keys, and for keys between them.
     void expect_reads(const std::vector<kept>& probes, std::initializer_list<u64> lengths) const {
         for (const kept& k : probes) {
             const auto found = t.get(k);
@@ -113,7 +113,8 @@ Kept state_value(u64 n) {
 
 // ------------------------------------------------------------------------------ sets of a few keys
 
-/// Keys that begin with others, that end where a head, a slice or a byte ends, and the outermost.
+/// Keys that are prefixes of others, that end at the boundary of a head, slice or byte, and the
+/// smallest and largest.
 template <class Kept>
 std::vector<Kept> odd_keys() {
     if constexpr (std::is_same_v<Kept, u64>) {
@@ -136,7 +137,7 @@ void visit_all_sets_of_odd_keys() {
     beside_a_map<Tree> both{t};
     const auto keys = odd_keys<kept>();
     for (u64 state = 1; state <= u64{1} << keys.size(); ++state) {
-        // Gray's code: each set once, each one key from the next, the empty one last.
+        // Gray code: visits each set once, changing one key at a time; the empty set is last.
         const auto changed = std::min<std::size_t>(
             static_cast<std::size_t>(std::countr_zero(state)), keys.size() - 1);
         SCOPED_TRACE("state " + std::to_string(state));
@@ -167,31 +168,31 @@ void visit_all_sets_of_odd_keys() {
     ASSERT_EQ(both.refused, 0U);
 }
 
-TYPED_TEST_P(index_states, answer_like_a_map_with_all_sets_of_odd_keys) {
+TYPED_TEST_P(index_states, match_a_map_with_all_sets_of_odd_keys) {
     ASSERT_NO_FATAL_FAILURE(visit_all_sets_of_odd_keys<typename TypeParam::eager_numbers>());
     ASSERT_NO_FATAL_FAILURE(visit_all_sets_of_odd_keys<typename TypeParam::eager_bytes>());
 }
 
 // ------------------------------------------------------------------------------------- all sizes
 
-constexpr u64 state_sizes = 271;  ///< more than any node has room for; a prime
+constexpr u64 state_sizes = 271;  ///< more keys than any node has room for; a prime
 
-/// Key number n of a shape: neighbours in the last byte or in the first, behind nothing or behind
-/// what all share. One string ends there, where the others part: so their node has a key of its
-/// own, whatever size it is of.
+/// Key number n of a shape. Neighbours differ in the last byte or in the first, after no prefix or
+/// after a common one. One string ends where the others differ, so their node has a key of its own,
+/// at any size.
 template <class Kept>
 Kept key_of_shape(u64 shape, u64 n) {
     if constexpr (std::is_same_v<Kept, u64>) {
         return shape == 0 ? n : shape == 1 ? n << 55 : n << 24 | 7;
     } else {
         std::string k(shape * 11, 'p');
-        if (n == 262) return k;  // it comes early and goes late, in shape 1
+        if (n == 262) return k;  // inserted early and removed late, in shape 1
         k += static_cast<char>(n >> 1);
         return k + std::string(n % 2 * (shape + 1), '\0') + "end";
     }
 }
 
-/// A key that lies right behind: with it the other one's record needs a node.
+/// A key that differs from `k` late: together they need a node.
 [[nodiscard]] inline u64 key_behind(u64 k) { return k ^ 1; }
 [[nodiscard]] inline std::string key_behind(const std::string& k) { return k + "behind"; }
 
@@ -227,8 +228,8 @@ void grow_and_shrink(u64 shape, u64 up, u64 down) {
     ASSERT_NO_FATAL_FAILURE(both.expect_all());
 }
 
-// Forwards, backwards, and from all sides: the first entry of a node goes, the last, any.
-TYPED_TEST_P(index_states, answer_like_a_map_at_all_sizes) {
+// In ascending, descending and mixed order: removes the first entry of a node, the last, or any.
+TYPED_TEST_P(index_states, match_a_map_at_all_sizes) {
     const u64 ways[][2] = {{1, state_sizes - 1}, {state_sizes - 1, 70}, {70, 1}};
     for (u64 shape = 0; shape < 3; ++shape) {
         const auto [up, down] = ways[shape];
@@ -239,8 +240,8 @@ TYPED_TEST_P(index_states, answer_like_a_map_at_all_sizes) {
     }
 }
 
-// A kill at each of them: the sweep spares all that nodes of any size lead to.
-TYPED_TEST_P(index_states, come_back_at_all_sizes) {
+// Kills at each size: the sweep must keep everything that nodes of any size refer to.
+TYPED_TEST_P(index_states, survive_a_kill_at_all_sizes) {
     const auto come_and_go = [](auto& t) {
         using tree = std::remove_reference_t<decltype(t)>;
         using kept = typename tree::kept;
@@ -265,10 +266,10 @@ TYPED_TEST_P(index_states, come_back_at_all_sizes) {
     ASSERT_NO_FATAL_FAILURE(come_and_go(bytes));
 }
 
-// ------------------------------------------------------------------------------------------- ways
+// ------------------------------------------------------------------------------------------- paths
 
-/// Two keys that part behind `way` bytes, two that leave their way at a byte before that, and one
-/// that ends there: of numbers this is one with zeros from there on.
+/// Two keys that differ after `way` bytes, two that leave this path at an earlier byte, and one
+/// that ends there (an integer: zeros from there on).
 template <class Kept>
 std::vector<Kept> keys_that_part(u64 way, u64 leaves_at) {
     if constexpr (std::is_same_v<Kept, u64>) {
@@ -312,15 +313,16 @@ void part_at_all_places(u64 longest) {
     ASSERT_NO_FATAL_FAILURE(both.expect_all());
 }
 
-// Whatever part of a key nodes hold, compare or leave out: it ends at one of these places.
-TYPED_TEST_P(index_states, tell_keys_apart_wherever_they_part) {
+// The keys differ at every position, so also where a node stores, compares or omits part of a key.
+TYPED_TEST_P(index_states, distinguish_keys_that_differ_at_any_position) {
     ASSERT_NO_FATAL_FAILURE(part_at_all_places<typename TypeParam::eager_numbers>(7));
     ASSERT_NO_FATAL_FAILURE(part_at_all_places<typename TypeParam::eager_bytes>(26));
 }
 
 // ------------------------------------------------------------------------------------ long scans
 
-/// More than a scan takes in one operation: it goes on behind the last key, wherever that lies.
+/// Scans more entries than one operation visits, so the scan continues after the last key, wherever
+/// that is.
 template <class Tree>
 void scan_long_ways() {
     using kept = typename Tree::kept;
@@ -344,7 +346,7 @@ void scan_long_ways() {
     ASSERT_NO_FATAL_FAILURE(both.expect_all());
 }
 
-TYPED_TEST_P(index_states, scan_on_behind_what_an_operation_takes) {
+TYPED_TEST_P(index_states, scans_continue_after_the_limit_of_an_operation) {
     if constexpr (TypeParam::eager_numbers::is_ordered) {
         ASSERT_NO_FATAL_FAILURE(scan_long_ways<typename TypeParam::eager_numbers>());
         ASSERT_NO_FATAL_FAILURE(scan_long_ways<typename TypeParam::eager_bytes>());
@@ -353,8 +355,8 @@ TYPED_TEST_P(index_states, scan_on_behind_what_an_operation_takes) {
 
 // --------------------------------------------------------------------------------- without memory
 
-/// All blocks of `least` bytes and more that are left of a space, until give_back(): with smaller
-/// ones there are records, and no nodes for them.
+/// Takes all blocks of `least` bytes and more until give_back(): records still fit into smaller
+/// blocks, nodes do not.
 template <class Tree>
 class no_memory {
    public:
@@ -427,7 +429,7 @@ void change_without_memory(Tree& t, u64 seed) {
             ASSERT_NO_FATAL_FAILURE(change(25, part % 2 == 0 ? 3 : 8));
         }
         if (least == 48) {
-            // What was changed without memory comes back as it is; a sweep frees what was taken.
+            // Changes made without memory survive a restart; the sweep frees the taken blocks.
             t.open_again();
             none.forget();
             ASSERT_NO_FATAL_FAILURE(both.expect_all());
@@ -437,13 +439,13 @@ void change_without_memory(Tree& t, u64 seed) {
         ASSERT_NO_FATAL_FAILURE(change(40, 5));
         ASSERT_NO_FATAL_FAILURE(both.expect_all());
     }
-    // Numbers need none where a node has room.
+    // Integers need no memory if a node has room.
     ASSERT_TRUE(both.refused > 0 || (std::is_same_v<kept, u64>));
     for (u64 n = 0; n < state_sizes; ++n) both.remove(key_of_shape<kept>(shape, n));
     ASSERT_NO_FATAL_FAILURE(both.expect_all());
 }
 
-TYPED_TEST_P(index_states, answer_like_a_map_without_memory) {
+TYPED_TEST_P(index_states, match_a_map_without_memory) {
     constexpr u64 room = u64{3} << 20;
     for (u64 seed = 0; seed < effort(u64{3}); ++seed) {
         SCOPED_TRACE("seed " + std::to_string(seed));
@@ -455,15 +457,15 @@ TYPED_TEST_P(index_states, answer_like_a_map_without_memory) {
     }
 }
 
-/// Of so many keys all but a few go while there is no memory for smaller nodes; then others come,
-/// on all sides of what is left, and all go.
+/// Of `many` keys all but `left` are removed while there is no memory for smaller nodes. Then other
+/// keys are inserted around the rest, and everything is removed.
 template <class Tree>
 void empty_without_memory(Tree& t, u64 shape, u64 many, u64 left) {
     using kept = typename Tree::kept;
     beside_a_map<Tree> both{t};
     for (u64 n = 0; n < many; ++n) {
         both.insert(key_of_shape<kept>(shape, n), state_value<kept>(n));
-        // Behind some a node of its own.
+        // Give some keys a node of their own.
         if (n % 7 == 3) both.insert(key_behind(key_of_shape<kept>(shape, n)), state_value<kept>(n));
     }
     no_memory<Tree> none(t, 16);
@@ -473,7 +475,7 @@ void empty_without_memory(Tree& t, u64 shape, u64 many, u64 left) {
     std::shuffle(there.begin(), there.end(), random);
     for (u64 i = 0; i + left < there.size(); ++i) both.remove(there[i]);
     ASSERT_NO_FATAL_FAILURE(both.expect_reads(there, {1, 300}));
-    t.open_again();  // a sweep frees what was taken
+    t.open_again();  // the sweep frees the taken blocks
     none.forget();
     ASSERT_NO_FATAL_FAILURE(both.expect_all());
     for (u64 n = 0; n < state_sizes; n += 11) {
@@ -485,14 +487,14 @@ void empty_without_memory(Tree& t, u64 shape, u64 many, u64 left) {
     ASSERT_NO_FATAL_FAILURE(both.expect_all());
 }
 
-/// Nodes of so many keys are full, and do not grow: nobody who comes by waits for what was locked.
+/// Nodes of `many` keys are full and cannot grow; failed inserts must release their locks.
 template <class Tree>
 void come_without_memory(Tree& t, u64 many) {
     using kept = typename Tree::kept;
     beside_a_map<Tree> both{t};
     const auto key = [many](u64 n) { return key_of_shape<kept>(many % 3, n * 2); };
     for (u64 n = 0; n < many; ++n) both.insert(key(n), kept{});
-    no_memory<Tree> none(t, 128);  // there is some for records, and for the least nodes
+    no_memory<Tree> none(t, 128);  // leaves memory for records and for the smallest nodes
     for (u64 n = 0; n < many + 8; ++n) {
         both.insert(key(n), kept{});
         both.upsert(key(many + 7 - n), kept{});
@@ -508,7 +510,7 @@ void come_without_memory(Tree& t, u64 many) {
     ASSERT_NO_FATAL_FAILURE(both.expect_all());
 }
 
-TYPED_TEST_P(index_states, do_not_grow_without_memory) {
+TYPED_TEST_P(index_states, failed_growth_without_memory_loses_nothing) {
     constexpr u64 room = u64{3} << 20;
     for (u64 many = 1; many < 60; many += is_sanitized ? 10 : 4) {
         SCOPED_TRACE(std::to_string(many) + " keys");
@@ -520,7 +522,7 @@ TYPED_TEST_P(index_states, do_not_grow_without_memory) {
     }
 }
 
-TYPED_TEST_P(index_states, are_emptied_without_memory) {
+TYPED_TEST_P(index_states, can_be_emptied_without_memory) {
     constexpr u64 room = u64{3} << 20;
     for (const u64 many : std::initializer_list<u64>{1, 4, 8, 40, state_sizes}) {
         for (u64 left = 0; left < 3 && left < many; ++left) {
@@ -535,7 +537,7 @@ TYPED_TEST_P(index_states, are_emptied_without_memory) {
     }
 }
 
-/// In no file; whatever it is made of lies behind the region's first 4 GiB.
+/// An index in memory whose blocks are all beyond the region's first 4 GiB.
 template <class Index>
 struct index_far_away : index_parts<Index> {
     index_far_away() {
@@ -584,18 +586,18 @@ void expect_its_keys_far_away(Make&& make) {
     EXPECT_TRUE(t.all().empty());
 }
 
-TYPED_TEST_P(index_states, reaches_beyond_4_gib) {
+TYPED_TEST_P(index_states, works_beyond_the_first_4_gib) {
     expect_its_keys_far_away<typename TypeParam::eager_numbers::tree>([](u64 n) { return n; });
     expect_its_keys_far_away<typename TypeParam::eager_bytes::tree>(
         [](u64 n) { return std::to_string(n) + std::string(n % 40, 'x'); });
 }
 
-REGISTER_TYPED_TEST_SUITE_P(index_states, reaches_beyond_4_gib,
-                            answer_like_a_map_with_all_sets_of_odd_keys,
-                            answer_like_a_map_at_all_sizes, come_back_at_all_sizes,
-                            tell_keys_apart_wherever_they_part,
-                            scan_on_behind_what_an_operation_takes,
-                            answer_like_a_map_without_memory, do_not_grow_without_memory,
-                            are_emptied_without_memory);
+REGISTER_TYPED_TEST_SUITE_P(index_states, works_beyond_the_first_4_gib,
+                            match_a_map_with_all_sets_of_odd_keys, match_a_map_at_all_sizes,
+                            survive_a_kill_at_all_sizes,
+                            distinguish_keys_that_differ_at_any_position,
+                            scans_continue_after_the_limit_of_an_operation,
+                            match_a_map_without_memory, failed_growth_without_memory_loses_nothing,
+                            can_be_emptied_without_memory);
 
 }  // namespace hf::test

@@ -1,5 +1,5 @@
-// An index in a file: it comes back, the sweep beside writers takes nothing that is in use, a full
-// region refuses and goes on, bad input is one error.
+// An index in a file: it survives restarts, a concurrent sweep frees nothing in use, a full region
+// refuses writes and keeps working, and bad input results in one error.
 #pragma once
 
 #include "base/random.hpp"
@@ -17,7 +17,7 @@ template <class Family>
 class index_store : public on_tmpfs {};
 TYPED_TEST_SUITE_P(index_store);
 
-/// Flushes and fences of the calling thread's.
+/// Flushes and fences of the calling thread during work().
 template <class Work>
 std::pair<u64, u64> cost_of(Work&& work) {
     const persist_counters before = thread_persist_counters();
@@ -26,7 +26,7 @@ std::pair<u64, u64> cost_of(Work&& work) {
     return {after.flushes - before.flushes, after.fences - before.fences};
 }
 
-/// Bytes that the calling thread has written past the caches.
+/// Bytes written with non-temporal stores by the calling thread during work().
 template <class Work>
 u64 streamed_by(Work&& work) {
     const u64 before = thread_persist_counters().streamed_bytes;
@@ -34,7 +34,7 @@ u64 streamed_by(Work&& work) {
     return thread_persist_counters().streamed_bytes - before;
 }
 
-/// Fences of a batch of so many keys, for which an index has room in the place of those that went.
+/// Fences of a batch of `many` keys, which takes the place of removed ones.
 template <class Tree>
 u64 fences_of_batch(Tree& t, u64 others, u64 many) {
     using kept = typename Tree::kept;
@@ -55,7 +55,7 @@ u64 fences_of_batch(Tree& t, u64 others, u64 many) {
         .second;
 }
 
-/// Flushes and fences of so many keys that come in order into an index that has none: a bulk load.
+/// Flushes and fences of a bulk load: sorted keys into an empty index.
 template <class Tree>
 std::pair<u64, u64> cost_of_load(Tree& t, u64 many) {
     using kept = typename Tree::kept;
@@ -76,7 +76,7 @@ std::pair<u64, u64> cost_of_load(Tree& t, u64 many) {
     return cost;
 }
 
-TYPED_TEST_P(index_store, comes_back_after_kills_and_ends_in_order) {
+TYPED_TEST_P(index_store, survives_kills_and_clean_closes) {
     typename TypeParam::bytes_in_file t(this->file);
     std::map<std::string, std::string> model;
     splitmix64 random(1);
@@ -99,8 +99,8 @@ TYPED_TEST_P(index_store, comes_back_after_kills_and_ends_in_order) {
     }
 }
 
-// Hints of an earlier opening are not believed, neither before nor behind a node's first writer.
-TYPED_TEST_P(index_store, reads_and_writes_nodes_of_an_earlier_opening) {
+// Hints of an earlier session must not be used, neither before nor after a node's first writer.
+TYPED_TEST_P(index_store, reads_and_writes_nodes_of_an_earlier_session) {
     typename TypeParam::numbers_in_file t(this->file);
     for (u64 k = 0; k < 40; ++k) t.insert(k * 5, k);
     for (int round = 0; round < 3; ++round) {
@@ -114,7 +114,7 @@ TYPED_TEST_P(index_store, reads_and_writes_nodes_of_an_earlier_opening) {
     }
 }
 
-TYPED_TEST_P(index_store, a_sweep_beside_writers_frees_nothing_that_is_in_use) {
+TYPED_TEST_P(index_store, sweep_during_writes_frees_nothing_in_use) {
     typename TypeParam::bytes_in_file t(this->file);
     const auto name = [](u64 k) { return std::string(k % 7, 'n') + "key" + std::to_string(k); };
     constexpr u64 keys = 600;
@@ -132,7 +132,7 @@ TYPED_TEST_P(index_store, a_sweep_beside_writers_frees_nothing_that_is_in_use) {
                     } else {
                         t.upsert(name(k), name(k) + std::string(random() % 200, 'n'));
                     }
-                    // Nodes are split, and records move, while the sweep is on its way.
+                    // Split nodes and move records while the sweep is running.
                     const std::string fresh = name(k) + "/" + std::to_string(round * 10 + me);
                     if (i % 2 == 0) t.insert(fresh, "new");
                     const std::string other = name(random() % keys);
@@ -149,7 +149,7 @@ TYPED_TEST_P(index_store, a_sweep_beside_writers_frees_nothing_that_is_in_use) {
 
 // ------------------------------------------------------------------------------------- bad input
 
-TYPED_TEST_P(index_store, a_full_region_refuses_and_goes_on) {
+TYPED_TEST_P(index_store, full_region_refuses_writes_and_keeps_working) {
     typename TypeParam::bytes_in_file t(this->file, u64{4} << 20);
     std::map<std::string, std::string> model;
     std::optional<error> refused;
@@ -164,7 +164,8 @@ TYPED_TEST_P(index_store, a_full_region_refuses_and_goes_on) {
         }
     }
     EXPECT_EQ(refused->code, errc::no_space) << refused->to_string();
-    // On to where no class of blocks has any: whichever block is missing, the others come back.
+    // Continue until every size class has run out of blocks: whichever allocation fails, the
+    // operation's other blocks must be freed.
     for (u64 i = 0, refusals = 0; refusals < 400; ++i) {
         const std::string k = std::to_string(i) + std::string(i % 70, 'y');
         const std::string v(i * 37 % 500 >> i % 8, 'v');
@@ -191,8 +192,8 @@ TYPED_TEST_P(index_store, a_full_region_refuses_and_goes_on) {
     t.expect_sound();
 }
 
-// A batch that finds no memory says so; what of it came before that is there, whole. Records that
-// are as large as nodes take their blocks; small ones leave nodes without.
+// A batch without memory reports it; the entries inserted before are complete. Records as large as
+// nodes use up the nodes' blocks; small ones leave blocks that are too small for nodes.
 template <class Tree>
 void fill_with_batches(Tree& t, u64 most_tail, u64 most_value) {
     std::map<std::string, std::string> tried;
@@ -220,7 +221,7 @@ void fill_with_batches(Tree& t, u64 most_tail, u64 most_value) {
         for (const auto& [k, v] : all) {
             if (!t.get(k)) tried.erase(k);
         }
-        // Room for some.
+        // Make room for some entries.
         for (u64 n = 0; n < full * 12 && !tried.empty(); ++n) {
             const auto gone = tried.lower_bound(std::to_string(random() % 1'000'000));
             if (gone == tried.end()) continue;
@@ -238,17 +239,16 @@ void fill_with_batches(Tree& t, u64 most_tail, u64 most_value) {
     t.expect_sound();
 }
 
-TYPED_TEST_P(index_store, a_full_region_refuses_batches_and_goes_on) {
+TYPED_TEST_P(index_store, full_region_refuses_batches_and_keeps_working) {
     typename TypeParam::bytes_in_file large(this->file, u64{4} << 20);
     ASSERT_NO_FATAL_FAILURE(fill_with_batches(large, 50, 300));
     typename TypeParam::bytes_in_file small(this->dir / "small", u64{4} << 20);
     ASSERT_NO_FATAL_FAILURE(fill_with_batches(small, 1, 4));
 }
 
-// A disk that is full for a moment: the region does not grow when a batch asks, and does a little
-// later, when its entries come one by one. How often each growth is refused before it is granted
-// decides who meets that.
-TYPED_TEST_P(index_store, a_batch_that_meets_a_full_disk_counts_what_it_inserts) {
+// The disk is full for a moment: the region's growth fails for the batch, and succeeds later, when
+// its entries are inserted one by one. The number of refusals determines which step fails.
+TYPED_TEST_P(index_store, batch_on_a_full_disk_counts_the_inserted_entries) {
     for (unsigned refusals = 1; refusals <= 6; ++refusals) {
         typename TypeParam::bytes_in_file t(this->dir / std::to_string(refusals));
         unsigned left = refusals;
@@ -285,7 +285,7 @@ TYPED_TEST_P(index_store, a_batch_that_meets_a_full_disk_counts_what_it_inserts)
     }
 }
 
-TYPED_TEST_P(index_store, refuses_what_is_too_long) {
+TYPED_TEST_P(index_store, too_large_keys_and_values_are_refused) {
     typename TypeParam::bytes_in_file t(this->file);
     eager_discipline::operation op(*t.space);
     const std::string most(4096, 'k');
@@ -297,7 +297,7 @@ TYPED_TEST_P(index_store, refuses_what_is_too_long) {
     EXPECT_TRUE(t.index->get(op, most, ignore));
 }
 
-TYPED_TEST_P(index_store, refuses_the_root_of_other_keys) {
+TYPED_TEST_P(index_store, root_of_another_key_type_is_refused) {
     {
         typename TypeParam::numbers_in_file t(this->file);
         t.insert(1, 1);
@@ -315,7 +315,7 @@ TYPED_TEST_P(index_store, refuses_the_root_of_other_keys) {
     EXPECT_EQ(opened.error().code, errc::incompatible);
 }
 
-TYPED_TEST_P(index_store, refuses_a_root_that_leads_to_no_block) {
+TYPED_TEST_P(index_store, root_that_points_to_no_block_is_refused) {
     using tree = typename TypeParam::numbers_in_file::tree;
     u64 type = 0;
     u32 format = 0;
@@ -345,9 +345,9 @@ TYPED_TEST_P(index_store, refuses_a_root_that_leads_to_no_block) {
 
 // ------------------------------------------------------------------------------------- odd keys
 
-// Keys that begin with others, the empty one and such with zeros: trees without an end slot run
-// past the key, or take two keys for one.
-TYPED_TEST_P(index_store, keys_may_begin_with_others) {
+// Keys that are prefixes of others, the empty key, and keys with zeros: a tree without an end slot
+// would read past the key, or confuse two keys.
+TYPED_TEST_P(index_store, keys_may_be_prefixes_of_others) {
     typename TypeParam::bytes_in_file t(this->file);
     std::vector<std::string> keys{""};
     for (u64 n = 1; n <= 64; ++n) keys.push_back(keys.back() + (n % 3 == 0 ? '\0' : 'a'));
@@ -364,7 +364,7 @@ TYPED_TEST_P(index_store, keys_may_begin_with_others) {
     t.expect_sound();
 }
 
-TYPED_TEST_P(index_store, tells_the_old_value_once) {
+TYPED_TEST_P(index_store, old_value_is_passed_once) {
     typename TypeParam::bytes_in_file t(this->file);
     eager_discipline::operation op(*t.space);
     std::string old;
@@ -379,7 +379,7 @@ TYPED_TEST_P(index_store, tells_the_old_value_once) {
     EXPECT_EQ(old, "123");
 }
 
-TYPED_TEST_P(index_store, gives_back_what_is_replaced_or_removed) {
+TYPED_TEST_P(index_store, replaced_and_removed_records_are_freed) {
     typename TypeParam::bytes_in_file t(this->file);
     for (int round = 0; round < 50; ++round) {
         for (int k = 0; k < 100; ++k) {
@@ -394,14 +394,12 @@ TYPED_TEST_P(index_store, gives_back_what_is_replaced_or_removed) {
     t.expect_sound();
 }
 
-REGISTER_TYPED_TEST_SUITE_P(index_store, comes_back_after_kills_and_ends_in_order,
-                            reads_and_writes_nodes_of_an_earlier_opening,
-                            a_sweep_beside_writers_frees_nothing_that_is_in_use,
-                            a_full_region_refuses_and_goes_on,
-                            a_full_region_refuses_batches_and_goes_on,
-                            a_batch_that_meets_a_full_disk_counts_what_it_inserts,
-                            refuses_what_is_too_long, refuses_the_root_of_other_keys,
-                            refuses_a_root_that_leads_to_no_block, keys_may_begin_with_others,
-                            tells_the_old_value_once, gives_back_what_is_replaced_or_removed);
+REGISTER_TYPED_TEST_SUITE_P(
+    index_store, survives_kills_and_clean_closes, reads_and_writes_nodes_of_an_earlier_session,
+    sweep_during_writes_frees_nothing_in_use, full_region_refuses_writes_and_keeps_working,
+    full_region_refuses_batches_and_keeps_working, batch_on_a_full_disk_counts_the_inserted_entries,
+    too_large_keys_and_values_are_refused, root_of_another_key_type_is_refused,
+    root_that_points_to_no_block_is_refused, keys_may_be_prefixes_of_others,
+    old_value_is_passed_once, replaced_and_removed_records_are_freed);
 
 }  // namespace hf::test

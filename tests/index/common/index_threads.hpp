@@ -1,4 +1,4 @@
-// Threads beside each other: nothing is lost, nothing is invented, and nobody waits for ever.
+// Concurrent threads: no update is lost, no value is invented, and no thread blocks forever.
 #pragma once
 
 #include "base/random.hpp"
@@ -22,7 +22,7 @@ template <class T>
 class index_threads : public ::testing::Test {};
 TYPED_TEST_SUITE_P(index_threads);
 
-/// Few keys with much in common, so that their nodes grow, shrink, split and merge all the time.
+/// Few keys with long common parts, so that their nodes constantly grow, shrink, split and merge.
 template <class Kept>
 Kept crowded_key(u64 n) {
     if constexpr (std::is_same_v<Kept, u64>) {
@@ -32,7 +32,7 @@ Kept crowded_key(u64 n) {
                std::to_string(n) + std::string(n % 2, '\0');
     }
 }
-/// A value says whose it is.
+/// A value that contains the number of its key.
 template <class Kept>
 Kept value_for(u64 n, u64 what) {
     if constexpr (std::is_same_v<Kept, u64>) {
@@ -50,7 +50,7 @@ bool is_value_for(const Kept& v, u64 n) {
     }
 }
 
-TYPED_TEST_P(index_threads, insert_beside_each_other) {
+TYPED_TEST_P(index_threads, concurrent_inserts_are_not_lost) {
     using kept = typename TypeParam::kept;
     TypeParam t;
     const u64 each = scaled(60'000);
@@ -68,7 +68,7 @@ TYPED_TEST_P(index_threads, insert_beside_each_other) {
     t.expect_sound();
 }
 
-TYPED_TEST_P(index_threads, of_several_inserters_of_a_key_one_wins) {
+TYPED_TEST_P(index_threads, one_of_several_inserters_of_a_key_wins) {
     using kept = typename TypeParam::kept;
     TypeParam t;
     const u64 keys = scaled(50'000);
@@ -82,8 +82,8 @@ TYPED_TEST_P(index_threads, of_several_inserters_of_a_key_one_wins) {
     t.expect_sound();
 }
 
-// Each thread has keys of its own among the others', and knows what must be there.
-TYPED_TEST_P(index_threads, change_the_shape_under_each_other) {
+// Each thread has its own keys between the others', and knows their expected values.
+TYPED_TEST_P(index_threads, concurrent_changes_of_the_shape_lose_nothing) {
     using kept = typename TypeParam::kept;
     TypeParam t;
     run_threads(3, [&](unsigned me) {
@@ -99,7 +99,7 @@ TYPED_TEST_P(index_threads, change_the_shape_under_each_other) {
             }
         };
         for (u64 i = 0; i < scaled(150'000); ++i) {
-            const u64 span = i / 2000 % 2 == 0 ? 40 : 4;  // now many, now few
+            const u64 span = i / 2000 % 2 == 0 ? 40 : 4;  // alternately many and few keys
             const u64 n = random() % span * 3 + me;
             const kept k = crowded_key<kept>(n);
             const kept v = value_for<kept>(n, i);
@@ -167,8 +167,8 @@ TYPED_TEST_P(index_threads, readers_never_find_the_value_of_another_key) {
     t.expect_sound();
 }
 
-// Batches keep several locks, and none waits for another for ever. Every third key comes from all.
-TYPED_TEST_P(index_threads, take_batches_beside_each_other) {
+// Batches hold several locks and must not deadlock. Every third key is inserted by all threads.
+TYPED_TEST_P(index_threads, concurrent_batches_do_not_deadlock) {
     using kept = typename TypeParam::kept;
     TypeParam t;
     const u64 batches = scaled(600);
@@ -189,9 +189,9 @@ TYPED_TEST_P(index_threads, take_batches_beside_each_other) {
     t.expect_sound();
 }
 
-// An insert does nothing where the key is there. So of a batch's equal keys the first one's value
-// stays, also if somebody had the lock when its turn came, and had given it back at the second's.
-TYPED_TEST_P(index_threads, of_a_batchs_equal_keys_the_first_stays) {
+// An insert has no effect if the key exists. So of a batch's equal keys the first one's value must
+// stay, even if another thread held the lock for the first entry and released it before the second.
+TYPED_TEST_P(index_threads, first_of_a_batchs_equal_keys_wins) {
     using kept = typename TypeParam::kept;
     TypeParam t;
     std::atomic<bool> over{false};
@@ -224,11 +224,11 @@ TYPED_TEST_P(index_threads, of_a_batchs_equal_keys_the_first_stays) {
     t.expect_sound();
 }
 
-// What is there all the time a walk meets once, and nothing twice, whatever comes and goes where it
-// is, and while the index grows.
-TYPED_TEST_P(index_threads, walks_meet_what_stays_once) {
+// An iteration visits each entry that exists throughout exactly once, whatever is inserted and
+// removed around it, and while the index grows.
+TYPED_TEST_P(index_threads, iteration_visits_unchanged_entries_once) {
     using kept = typename TypeParam::kept;
-    constexpr u64 old_keys = 90;  // every third stays, the others come and go
+    constexpr u64 old_keys = 90;  // every third stays, the others are inserted and removed
     const u64 grown = effort(u64{4'000}, u64{600});
     for (u64 round = 0; round < effort(u64{12}, u64{3}); ++round) {
         TypeParam t;
@@ -265,20 +265,20 @@ TYPED_TEST_P(index_threads, walks_meet_what_stays_once) {
     }
 }
 
-REGISTER_TYPED_TEST_SUITE_P(index_threads, insert_beside_each_other,
-                            of_several_inserters_of_a_key_one_wins,
-                            change_the_shape_under_each_other,
+REGISTER_TYPED_TEST_SUITE_P(index_threads, concurrent_inserts_are_not_lost,
+                            one_of_several_inserters_of_a_key_wins,
+                            concurrent_changes_of_the_shape_lose_nothing,
                             readers_never_find_the_value_of_another_key,
-                            take_batches_beside_each_other, of_a_batchs_equal_keys_the_first_stays,
-                            walks_meet_what_stays_once);
+                            concurrent_batches_do_not_deadlock, first_of_a_batchs_equal_keys_wins,
+                            iteration_visits_unchanged_entries_once);
 
-/// Of ordered indexes alone.
+/// For ordered indexes only.
 template <class T>
 class index_scans : public ::testing::Test {};
 TYPED_TEST_SUITE_P(index_scans);
 
-// What is there all the time is met once, in order, whatever comes and goes beside it.
-TYPED_TEST_P(index_scans, meet_what_stays) {
+// Entries that exist throughout the scan are visited once, in order, whatever changes concurrently.
+TYPED_TEST_P(index_scans, scans_visit_unchanged_entries_once_in_order) {
     using kept = typename TypeParam::kept;
     TypeParam t;
     constexpr u64 keys = 400;
@@ -306,7 +306,7 @@ TYPED_TEST_P(index_scans, meet_what_stays) {
         const kept bound = crowded_key<kept>(random() % keys);
         const auto found = round % 2 == 0 ? t.scan(bound, 50 + random() % 400)
                                           : t.scan_back(bound, 50 + random() % 400);
-        // Nor is a key met twice.
+        // No key is visited twice either.
         const auto out_of_order = [&](const auto& a, const auto& b) {
             return round % 2 == 0 ? a.first >= b.first : b.first >= a.first;
         };
@@ -331,7 +331,7 @@ TYPED_TEST_P(index_scans, meet_what_stays) {
     t.expect_sound();
 }
 
-/// Behind all crowded keys: i < 128.
+/// Keys above all crowded keys; i < 128.
 template <class Kept>
 Kept far_key(u64 i) {
     if constexpr (std::is_same_v<Kept, u64>) {
@@ -341,9 +341,9 @@ Kept far_key(u64 i) {
     }
 }
 
-// A record stands alone in a large part of the keys. What comes there, on the bound's other side,
-// gets a node together with it: between two looks of the scan, in some rounds.
-TYPED_TEST_P(index_scans, stay_in_their_bounds) {
+// A record is alone in a large part of the key space. A key inserted beyond the scan's bound gets a
+// node together with that record, in some rounds between two loads of the scan.
+TYPED_TEST_P(index_scans, scans_stay_in_bounds) {
     using kept = typename TypeParam::kept;
     for (const bool up : {true, false}) {
         TypeParam t;
@@ -369,6 +369,7 @@ TYPED_TEST_P(index_scans, stay_in_their_bounds) {
     }
 }
 
-REGISTER_TYPED_TEST_SUITE_P(index_scans, meet_what_stays, stay_in_their_bounds);
+REGISTER_TYPED_TEST_SUITE_P(index_scans, scans_visit_unchanged_entries_once_in_order,
+                            scans_stay_in_bounds);
 
 }  // namespace hf::test

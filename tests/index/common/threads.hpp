@@ -1,4 +1,4 @@
-// Several threads at the same work.
+// Runs several threads with the same function.
 #pragma once
 
 #include <thread>

@@ -1,4 +1,4 @@
-// Who meets damage says so before anything is written, and gives back the lock that is held.
+// An operation that finds damage reports it before it writes anything, and releases its locks.
 #include "eager_masstree_fixture.hpp"
 #include "index/common/index_audit.hpp"
 
@@ -23,7 +23,7 @@ class damaged_masstree : public on_tmpfs {
         }
         return found;
     }
-    /// The pair of some node that has this slice and class.
+    /// The pair in any node with this slice and length class.
     template <class Tree>
     static pair& pair_of(Tree& t, std::string_view slice, unsigned length_class) {
         const u64 key = key_cursor(slice).slice();
@@ -42,7 +42,7 @@ class damaged_masstree : public on_tmpfs {
     static void expect_no_lock(Tree& t, const std::vector<node*>& nodes) {
         for (const node* n : nodes) EXPECT_FALSE(n->lock.is_held(t.space->generation()));
     }
-    /// Whether each operation that writes under the key says that something is damaged.
+    /// Expects each writing operation on the key to throw damage, and to release its locks.
     template <class Tree>
     static void expect_writes_meet_damage(Tree& t, const typename Tree::kept& k) {
         const auto nodes = nodes_of(t);
@@ -55,7 +55,7 @@ class damaged_masstree : public on_tmpfs {
     }
 };
 
-TEST_F(damaged_masstree, is_told_by_who_would_write_where_no_pair_is) {
+TEST_F(damaged_masstree, write_reports_an_order_without_a_free_pair) {
     eager_masstree_family::numbers_in_file t(file);
     for (u64 k = 1; k < 9; ++k) t.insert(10 * k, k);
     node& n = *nodes_of(t).front();
@@ -74,7 +74,7 @@ TEST_F(damaged_masstree, is_told_by_who_would_write_where_no_pair_is) {
     t.expect_sound();
 }
 
-TEST_F(damaged_masstree, is_told_where_a_layer_lies_below_a_key_that_ends_above_it) {
+TEST_F(damaged_masstree, write_reports_a_layer_below_a_key_that_ends) {
     eager_masstree_family::bytes_in_file t(file);
     const std::string beginning = "12345678";
     for (const char* more : {"abc", "abd"}) t.insert(beginning + more, "value");
@@ -90,8 +90,8 @@ TEST_F(damaged_masstree, is_told_where_a_layer_lies_below_a_key_that_ends_above_
     EXPECT_EQ(t.all().size(), 2U);
 }
 
-// A key that is led to the record of another one, which is no longer than what leads there.
-TEST_F(damaged_masstree, is_told_where_two_keys_would_part_that_cannot) {
+// A key is led to the record of another key, which is no longer than the path to it.
+TEST_F(damaged_masstree, write_reports_a_record_that_is_too_short_for_its_path) {
     for (const std::string other : {"1234567", "12345678"}) {
         SCOPED_TRACE(other);
         eager_masstree_family::bytes_in_file t(dir / other);
@@ -116,8 +116,8 @@ TEST_F(damaged_masstree, is_told_where_two_keys_would_part_that_cannot) {
     }
 }
 
-// Two nodes that end alike are what a crash in the midst of a split leaves.
-TEST_F(damaged_masstree, has_nodes_that_end_before_those_on_their_left) {
+// Two nodes with an equal `last` are valid: an interrupted split leaves them.
+TEST_F(damaged_masstree, audit_reports_a_node_that_ends_before_its_left_neighbour) {
     eager_masstree_family::numbers_in_file t(file);
     for (u64 k = 0; k < 60; ++k) t.insert(k, k);
     const auto says_so = [&] {

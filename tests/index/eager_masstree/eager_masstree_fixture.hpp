@@ -1,4 +1,4 @@
-// What is tested of every eager index (../common) is tested of this one.
+// The tests shared by all eager indexes (../common) run on the eager Masstree, too.
 #pragma once
 
 #include "index/common/index_fixture.hpp"
@@ -13,7 +13,7 @@ using eager_masstree_family = family<eager_masstree>;
 using eager_masstrees =
     ::testing::Types<eager_masstree_family::eager_numbers, eager_masstree_family::eager_bytes>;
 
-/// A slice each, in order.
+/// Key number n, one slice long, in ascending order.
 template <class Kept>
 Kept numbered(u64 n) {
     if constexpr (std::is_same_v<Kept, u64>) {

@@ -1,4 +1,4 @@
-// What operations tell of themselves.
+// The references that operations show to the sweep.
 #include "eager_masstree_fixture.hpp"
 #include "index/common/index_notes.hpp"
 
@@ -7,7 +7,8 @@ namespace {
 
 class eager_masstree_notes : public on_tmpfs {};
 
-/// The audit comes to nodes by their left neighbours alone: what roots and inner nodes lead to.
+/// The audit reaches nodes only by their left neighbours; this adds the references from roots and
+/// inner nodes.
 template <class Tree>
 auto inner_links_of(Tree& t) {
     return [&t](holders& found, const std::set<u64>& blocks) {
@@ -31,7 +32,7 @@ auto inner_links_of(Tree& t) {
     };
 }
 
-TEST_F(eager_masstree_notes, what_comes_to_lie_in_another_node_is_shown_to_the_sweep) {
+TEST_F(eager_masstree_notes, references_copied_to_another_node_are_shown_to_the_sweep) {
     telling_numbers<eager_masstree> numbers(file);
     expect_references_to_be_shown(numbers, inner_links_of(numbers));
     telling_bytes<eager_masstree> bytes(dir / "bytes.hf");

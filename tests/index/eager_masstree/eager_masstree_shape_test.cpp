@@ -1,4 +1,4 @@
-// How many nodes a tree has: behind loads, and when its keys have gone.
+// The number of nodes of a tree after loads, and after its keys were removed.
 #include "base/random.hpp"
 #include "eager_masstree_fixture.hpp"
 #include "support/effort.hpp"
@@ -34,7 +34,7 @@ template <class Tree>
 void empty(Tree& t, const std::vector<u64>& numbers) {
     for (const u64 n : numbers) ASSERT_TRUE(t.remove(numbered<typename Tree::kept>(n)));
 }
-/// Behind an audit that finds nothing.
+/// The numbers of leaves and interior nodes; the audit must find no damage.
 template <class Tree>
 auto nodes_of(const Tree& t) {
     const auto report = t.audit();
@@ -44,7 +44,7 @@ auto nodes_of(const Tree& t) {
 
 constexpr u64 many = 20'000;
 
-TYPED_TEST(eager_masstree_shape, an_ascending_load_fills_nodes) {
+TYPED_TEST(eager_masstree_shape, ascending_load_fills_nodes) {
     TypeParam t;
     ASSERT_NO_FATAL_FAILURE(load(t, in_order(many)));
     const auto [leaves, interiors] = nodes_of(t);
@@ -52,7 +52,7 @@ TYPED_TEST(eager_masstree_shape, an_ascending_load_fills_nodes) {
     EXPECT_LE(interiors, leaves / 11);
 }
 
-TYPED_TEST(eager_masstree_shape, an_ascending_load_in_batches_fills_nodes) {
+TYPED_TEST(eager_masstree_shape, ascending_load_in_batches_fills_nodes) {
     TypeParam t;
     typename TypeParam::entries all;
     for (const u64 n : in_order(many)) {
@@ -63,8 +63,8 @@ TYPED_TEST(eager_masstree_shape, an_ascending_load_in_batches_fills_nodes) {
     EXPECT_LE(nodes_of(t).first, many / 13 + 1);
 }
 
-// Between half of 14, and full: 9 or 10 keys a leaf.
-TYPED_TEST(eager_masstree_shape, a_random_load_leaves_room) {
+// Leaves are between half full (7 of 14) and full: 9 or 10 keys on average.
+TYPED_TEST(eager_masstree_shape, random_load_leaves_nodes_partly_filled) {
     TypeParam t;
     ASSERT_NO_FATAL_FAILURE(load(t, shuffled(many, 1)));
     const u64 leaves = nodes_of(t).first;
@@ -72,8 +72,8 @@ TYPED_TEST(eager_masstree_shape, a_random_load_leaves_room) {
     EXPECT_LT(leaves, many / 8);
 }
 
-// A leaf, and one node of each level above.
-TYPED_TEST(eager_masstree_shape, an_emptied_tree_gives_its_nodes_back) {
+// One leaf and one node of each level above remain.
+TYPED_TEST(eager_masstree_shape, emptied_tree_frees_its_nodes) {
     const auto forwards = in_order(many);
     const auto backwards = std::vector(forwards.rbegin(), forwards.rend());
     for (const auto& load_order : {forwards, backwards, shuffled(many, 2)}) {
@@ -91,8 +91,8 @@ TYPED_TEST(eager_masstree_shape, an_emptied_tree_gives_its_nodes_back) {
     }
 }
 
-// Some keys stay, and what is left are their nodes, with the first ones of their parents.
-TYPED_TEST(eager_masstree_shape, few_keys_have_few_nodes) {
+// Some keys stay; their nodes remain, and the first child of each parent.
+TYPED_TEST(eager_masstree_shape, removing_most_keys_leaves_few_nodes) {
     TypeParam t;
     ASSERT_NO_FATAL_FAILURE(load(t, shuffled(many, 5)));
     std::vector<u64> go = shuffled(many, 6);
@@ -105,8 +105,8 @@ TYPED_TEST(eager_masstree_shape, few_keys_have_few_nodes) {
     EXPECT_EQ(t.all().size(), stay);
 }
 
-// Keys come at one end and go at the other.
-TYPED_TEST(eager_masstree_shape, a_queue_keeps_its_size) {
+// A queue: keys are inserted at one end and removed at the other.
+TYPED_TEST(eager_masstree_shape, size_stays_constant_under_a_queue_workload) {
     using kept = typename TypeParam::kept;
     TypeParam t;
     constexpr u64 waiting = 1000;

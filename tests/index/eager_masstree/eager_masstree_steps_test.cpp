@@ -1,5 +1,5 @@
-// Others change the tree at each place in turn at which an operation has loaded something and not
-// acted upon it yet.
+// Other threads change the tree between any two steps of an operation: after it has loaded a word
+// and before it acts on it.
 #include "eager_masstree_fixture.hpp"
 
 #include <functional>
@@ -8,13 +8,14 @@
 namespace hf::test {
 namespace {
 
-/// Where the operation of the thread that has one is; the others' operations have none.
+/// Set while the tested operation runs; other operations do not stop.
 thread_local std::function<void()>* at_step = nullptr;
 
-/// Stops at its steps.
+/// Calls at_step at each of its steps.
 class stopping_operation : public eager_operation<persist_batch> {
    public:
     using eager_operation::eager_operation;
+    using eager_operation::note_dependency;
     void took_step() {
         eager_operation::took_step();
         stop();
@@ -23,8 +24,8 @@ class stopping_operation : public eager_operation<persist_batch> {
         eager_operation::arrived();
         stop();
     }
-    void saw_word(u64 lock_word, const void* p, std::size_t n) {
-        eager_operation::saw_word(lock_word, p, n);
+    void note_dependency(u64 lock_word, const void* p, std::size_t n) {
+        eager_operation::note_dependency(lock_word, p, n);
         stop();
     }
 
@@ -39,7 +40,7 @@ struct stopping_discipline : eager_discipline {
 using stopping_tree =
     index_in_memory<eager_masstree<stopping_discipline, integer_keys>, discipline::eager>;
 
-/// Leaves of 0 to 12, 13 to 25, and 26 on, of which few keys are left.
+/// Leaves with the ranges 0 to 12, 13 to 25, and 26 on; few of their keys remain.
 void fill(stopping_tree& t) {
     for (u64 k = 0; k < 28; ++k) t.insert(k, k);
     for (u64 k = 6; k < 26; ++k) {
@@ -49,7 +50,8 @@ void fill(stopping_tree& t) {
 const std::vector<u64> filled{0, 1, 2, 3, 4, 5, 20, 26, 27};
 
 using work = std::function<void(stopping_tree&)>;
-/// `mine`, and in its steps of these numbers, or behind it, what others do. It holds no lock there.
+/// Runs `mine`, and calls `one` and `other` in its steps `first` and `second`, or after it. It
+/// holds no lock at these steps.
 template <class Mine>
 void run_beside(stopping_tree& t, unsigned first, unsigned second, const work& one,
                 const work& other, unsigned& steps, Mine&& mine) {
@@ -64,7 +66,7 @@ void run_beside(stopping_tree& t, unsigned first, unsigned second, const work& o
     if (steps <= first) one(t);
     if (steps <= second) other(t);
 }
-/// For each pair of steps: prepare(tree), then mine(tree) with both works, then judge(tree).
+/// For each pair of steps: prepare(tree), then mine(tree) with both changes, then judge(tree).
 template <class Prepare, class Mine, class Judge>
 void at_all_steps(const Prepare& prepare, const work& one, const work& other, const Mine& mine,
                   const Judge& judge) {
@@ -104,7 +106,7 @@ void expect_keys(const stopping_tree& t, const std::vector<u64>& wanted) {
 }
 void empty_second_leaf(stopping_tree& t) { EXPECT_TRUE(t.remove(20)); }
 
-TEST(eager_masstree_steps, an_insert_finds_the_leaf_that_has_taken_the_range) {
+TEST(eager_masstree_steps, insert_reaches_the_leaf_that_took_over_the_range) {
     for (const u64 k : {15, 22, 25}) {
         at_all_steps(
             fill, empty_second_leaf, nothing, [&](auto& t) { EXPECT_TRUE(t.insert(k, k)); },
@@ -112,16 +114,17 @@ TEST(eager_masstree_steps, an_insert_finds_the_leaf_that_has_taken_the_range) {
     }
 }
 
-// A batch of one, for it keeps its locks.
-TEST(eager_masstree_steps, a_batch_finds_the_leaf_that_has_taken_the_range) {
+// A batch of one entry, because a batch keeps its locks.
+TEST(eager_masstree_steps, batch_reaches_the_leaf_that_took_over_the_range) {
     at_all_steps(
         fill, empty_second_leaf, nothing,
         [&](auto& t) { EXPECT_EQ(t.insert_many({{15, 15}}), 1U); },
         [&](auto& t) { expect_keys(t, with(filled, 15, 20)); });
 }
 
-// The leaf is split while a writer is above it, and the new leaf goes while it is on its way there.
-TEST(eager_masstree_steps, the_link_goes_with_the_bound) {
+// The leaf is split while a writer is above it, and the new leaf is unlinked while the writer moves
+// to it.
+TEST(eager_masstree_steps, reader_never_combines_a_bound_with_an_older_link) {
     const auto prepare = [](auto& t) {
         for (u64 k = 0; k < 28; ++k) t.insert(k, k);
         for (u64 k = 12; k < 26; ++k) t.remove(k);
@@ -144,7 +147,7 @@ constexpr auto come_again = [](auto& t) {
     EXPECT_TRUE(t.insert(20, 20));
 };
 
-TEST(eager_masstree_steps, a_scan_back_meets_a_key_once_that_comes_again) {
+TEST(eager_masstree_steps, backward_scan_visits_a_reinserted_key_once) {
     at_all_steps(
         fill, come_again, come_again,
         [&](auto& t) {
@@ -161,7 +164,7 @@ TEST(eager_masstree_steps, a_scan_back_meets_a_key_once_that_comes_again) {
         [&](auto& t) { expect_keys(t, filled); });
 }
 
-TEST(eager_masstree_steps, a_scan_meets_a_key_once_that_comes_again) {
+TEST(eager_masstree_steps, scan_visits_a_reinserted_key_once) {
     at_all_steps(
         fill, come_again, come_again,
         [&](auto& t) {
@@ -178,15 +181,15 @@ TEST(eager_masstree_steps, a_scan_meets_a_key_once_that_comes_again) {
         [&](auto& t) { expect_keys(t, filled); });
 }
 
-TEST(eager_masstree_steps, a_read_finds_what_has_come_again) {
-    const auto come_again = [](auto& t) {
+TEST(eager_masstree_steps, get_finds_a_reinserted_key) {
+    const auto reinsert_with_another = [](auto& t) {
         EXPECT_TRUE(t.insert(15, 15));
         EXPECT_TRUE(t.remove(20));
         EXPECT_TRUE(t.remove(15));
         EXPECT_TRUE(t.insert(20, 20));
     };
     at_all_steps(
-        fill, come_again, nothing,
+        fill, reinsert_with_another, nothing,
         [&](auto& t) {
             EXPECT_EQ(t.get(5), 5U);
             EXPECT_EQ(t.get(26), 26U);

@@ -15,8 +15,8 @@ INSTANTIATE_TYPED_TEST_SUITE_P(eager_masstree, index_states,
 
 class eager_masstree_store : public on_tmpfs {};
 
-// A pair in a line of its own, and the order word; one line and one fence where they share it.
-TEST_F(eager_masstree_store, operations_flush_and_fence_as_often_as_they_say) {
+// A pair in a line of its own and the order word; one line and one fence if both are in one line.
+TEST_F(eager_masstree_store, operations_use_the_documented_number_of_flushes_and_fences) {
     eager_masstree_family::numbers_in_file t(file);
     using cost = std::pair<u64, u64>;
     EXPECT_EQ(cost_of([&] { t.insert(0, 1); }), cost(1, 1));
@@ -31,8 +31,9 @@ TEST_F(eager_masstree_store, operations_flush_and_fence_as_often_as_they_say) {
     EXPECT_EQ(cost_of([&] { t.remove(100); }), cost(0, 0));
 }
 
-// Or a key would be put where the order word does not lead, and not be found.
-TEST(eager_masstree_nodes, name_the_pair_that_is_filled_whatever_damage_made_of_their_order) {
+// Otherwise a key would be stored in a pair that the order word does not refer to, and not be
+// found.
+TEST(eager_masstree_nodes, free_slot_is_among_the_free_ranks_even_if_the_order_is_damaged) {
     using namespace eager_masstree_detail;
     for (unsigned size = 0; size < width; ++size) {
         for (unsigned bit = 4; bit < 64; ++bit) {
@@ -45,18 +46,18 @@ TEST(eager_masstree_nodes, name_the_pair_that_is_filled_whatever_damage_made_of_
     }
 }
 
-// A right half has the two pairs free that lie in the order word's line.
-TEST_F(eager_masstree_store, the_first_two_keys_behind_a_split_flush_one_line_each) {
+// In a right half, the two pairs in the order word's line are free.
+TEST_F(eager_masstree_store, first_two_inserts_after_a_split_flush_one_line_each) {
     eager_masstree_family::numbers_in_file t(file);
     using cost = std::pair<u64, u64>;
     for (u64 k = 0; k < 28; k += 2) t.insert(k, k);
-    t.insert(1, 1);  // parts 14 keys in the middle
+    t.insert(1, 1);  // splits 14 keys in the middle
     EXPECT_EQ(cost_of([&] { t.insert(15, 1); }), cost(1, 1));
     EXPECT_EQ(cost_of([&] { t.insert(17, 1); }), cost(1, 1));
     EXPECT_EQ(cost_of([&] { t.insert(19, 1); }), cost(2, 2));
 }
 
-/// Fences of a batch of keys that were there, and went, among others that have stayed.
+/// Fences of a batch of keys that were inserted and removed before, between others that remain.
 template <class Tree>
 u64 fences_among_others(Tree& t) {
     using kept = typename Tree::kept;
@@ -75,8 +76,8 @@ u64 fences_among_others(Tree& t) {
     return cost_of([&] { EXPECT_EQ(t.insert_many(all), batch_entries); }).second;
 }
 
-// Leaves of 14 that are split in the midst of a batch cost it their own.
-TEST_F(eager_masstree_store, a_batch_waits_twice_where_leaves_have_room) {
+// Splits of full leaves in a batch have additional fences.
+TEST_F(eager_masstree_store, batch_uses_two_fences_if_leaves_have_room) {
     if (best_flush_instruction() == flush_instruction::none) GTEST_SKIP();
     eager_masstree_family::numbers_in_file t(file);
     EXPECT_EQ(fences_among_others(t), 2U);
@@ -84,8 +85,8 @@ TEST_F(eager_masstree_store, a_batch_waits_twice_where_leaves_have_room) {
     EXPECT_EQ(fences_among_others(strings), 2U);
 }
 
-// Its separator, and its neighbour's line, each with a fence.
-TEST_F(eager_masstree_store, a_leaf_that_goes_costs_two_lines_more) {
+// The separator's line and the neighbour's line, each with a fence.
+TEST_F(eager_masstree_store, unlinking_a_leaf_flushes_two_more_lines) {
     eager_masstree_family::numbers_in_file t(file);
     for (u64 k = 0; k < 40; ++k) t.insert(k, k);
     for (u64 k = 13; k < 25; ++k)
@@ -93,16 +94,16 @@ TEST_F(eager_masstree_store, a_leaf_that_goes_costs_two_lines_more) {
     EXPECT_EQ(cost_of([&] { t.remove(25); }), std::pair(u64{3}, u64{3}));
 }
 
-// Each split makes room for some seven.
-TEST_F(eager_masstree_store, a_batch_of_neighbours_splits_few_times) {
+// Each split makes room for about seven keys.
+TEST_F(eager_masstree_store, batch_of_adjacent_keys_splits_few_times) {
     if (best_flush_instruction() == flush_instruction::none) GTEST_SKIP();
     eager_masstree_family::numbers_in_file t(file);
     constexpr u64 many = 10 * batch_entries;
     EXPECT_LT(fences_of_batch(t, 0, many), many * 3 / 2) << "most are those of splits";
 }
 
-// Keys in order, into an index that has none. Most fences are those of splits.
-TEST_F(eager_masstree_store, loads_in_batches) {
+// Bulk load into an empty index. Most fences are those of splits.
+TEST_F(eager_masstree_store, bulk_load_uses_few_fences) {
     constexpr u64 batches = 100;
     eager_masstree_family::numbers_in_file t(file);
     EXPECT_LE(cost_of_load(t, batches * batch_entries).second, 48 * batches);

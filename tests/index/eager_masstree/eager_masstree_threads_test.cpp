@@ -1,4 +1,4 @@
-// Leaves come and go while others are on their way to them.
+// Leaves are created and unlinked while other threads descend to them.
 #include "base/random.hpp"
 #include "eager_masstree_fixture.hpp"
 #include "support/effort.hpp"
@@ -22,9 +22,9 @@ u64 number_of(const Kept& k) {
     }
 }
 
-// Each has every third key, brings them in an order of its own, and takes them away in another. So
-// leaves run empty under whoever brings keys again.
-TYPED_TEST(eager_masstree_threads, fill_and_empty_the_same_leaves) {
+// Each thread has every third key, inserts its keys in one order and removes them in another. So
+// leaves become empty while other threads insert into them.
+TYPED_TEST(eager_masstree_threads, concurrent_writers_fill_and_empty_the_same_leaves) {
     using kept = typename TypeParam::kept;
     TypeParam t;
     run_threads(3, [&](unsigned me) {
@@ -58,9 +58,9 @@ TYPED_TEST(eager_masstree_threads, fill_and_empty_the_same_leaves) {
     EXPECT_EQ(report.tree.leaves, 1U);
 }
 
-// Every hundredth key stays, and is met, in order; of the others a writer fills and empties whole
-// leaves. Runs of the key space lie close to the scans' bounds.
-TYPED_TEST(eager_masstree_threads, scans_beside_leaves_that_go) {
+// Every hundredth key stays and must be visited, in order. A writer fills and empties whole leaves
+// between them. Ranges of keys are close to the scans' bounds.
+TYPED_TEST(eager_masstree_threads, scans_stay_in_order_while_leaves_are_unlinked) {
     using kept = typename TypeParam::kept;
     TypeParam t;
     constexpr u64 keys = 1000;

@@ -1,4 +1,4 @@
-// Nodes: twins of the search find the same, and drafts become nodes and drafts again.
+// Nodes: both implementations of the search agree, and drafts convert to nodes and back.
 #include "base/random.hpp"
 #include "index/hot/few.hpp"
 #include "index/hot/grown.hpp"
@@ -24,12 +24,13 @@ struct random_node {
     draft d{};
     node_plan plan{};
     u64 word = 0;
-    u32 grown = 0;  ///< without a draft
+    u32 grown = 0;  ///< number of entries added by grow(), without a draft
     alignas(64) std::array<std::byte, 1024> memory{};
 
     [[nodiscard]] node* at() { return reinterpret_cast<node*>(memory.data()); }
 
-    /// Keys come one after the other, each where the draft leads it; words are 8 times an index.
+    /// Inserts keys one by one at the entry that the draft's search returns; words are 8 times an
+    /// index.
     void fill(u32 count, const std::function<kept()>& next) {
         std::vector<kept> of_word;
         while (keys.size() < count) {
@@ -59,7 +60,7 @@ struct random_node {
             ++i;
         }
     }
-    /// A draft with one entry more, and the same node without a draft where that is possible.
+    /// Adds an entry to the draft, and checks that grow() makes the same node, if it can.
     void grow(u32 there, u32 bit, bool one, u64 w) {
         const bool may_grow = !has_groups(plan.kind) && d.count < most_entries &&
                               bit / 8 - plan.window < 8 && bit > d.bits[0];
@@ -93,7 +94,7 @@ struct random_node {
     }
 };
 
-TEST(hot_nodes, lead_each_key_to_its_entry) {
+TEST(hot_nodes, find_returns_each_keys_entry) {
     xoshiro256ss random(1);
     for (u32 round = 0; round < 200; ++round) {
         random_node<integer_keys> n;
@@ -116,7 +117,7 @@ TEST(hot_nodes, lead_each_key_to_its_entry) {
     EXPECT_GE(kinds.size(), 2U);
 }
 
-TEST(hot_nodes, with_a_dead_record_grow_as_drafts) {
+TEST(hot_nodes, nodes_with_a_dead_record_grow_by_drafts) {
     xoshiro256ss random(7);
     random_node<integer_keys> n;
     n.fill(10, [&] { return random(); });
@@ -131,7 +132,7 @@ TEST(hot_nodes, with_a_dead_record_grow_as_drafts) {
     }
 }
 
-TEST(hot_nodes, are_searched_alike_with_vectors_and_without) {
+TEST(hot_nodes, both_search_implementations_agree) {
     if (!search::by_vectors::is_there()) GTEST_SKIP() << "no AVX2 here";
     xoshiro256ss random(2);
     for (u32 round = 0; round < 2000; ++round) {
@@ -152,7 +153,7 @@ TEST(hot_nodes, are_searched_alike_with_vectors_and_without) {
     }
 }
 
-TEST(hot_nodes, that_are_damaged_lead_to_one_of_the_entries_that_they_count) {
+TEST(hot_nodes, search_in_a_damaged_node_returns_an_existing_entry) {
     xoshiro256ss random(5);
     alignas(64) std::array<u64, 512> garbage{};
     auto* n = reinterpret_cast<node*>(garbage.data());
@@ -182,7 +183,7 @@ TEST(hot_nodes, that_are_damaged_lead_to_one_of_the_entries_that_they_count) {
     }
 }
 
-/// A draft that a batch goes on with, one entry after the other, until it is full and divided.
+/// Adds entries to a draft, as a batch does, until it is full and split.
 void fill_and_split(draft d, xoshiro256ss& random, unsigned left) {
     while (d.count <= most_entries) {
         const auto entry = static_cast<u32>(random.below(d.count));
@@ -197,7 +198,7 @@ void fill_and_split(draft d, xoshiro256ss& random, unsigned left) {
     fill_and_split(ones, random, left - 1);
 }
 
-TEST(hot_nodes, that_are_damaged_take_as_many_entries_as_others_or_none) {
+TEST(hot_nodes, damaged_nodes_accept_as_many_entries_as_sound_ones_or_none) {
     xoshiro256ss random(7);
     u32 taken = 0;
     for (u32 round = 0; round < 6000; ++round) {
@@ -215,7 +216,7 @@ TEST(hot_nodes, that_are_damaged_take_as_many_entries_as_others_or_none) {
     EXPECT_GT(taken, 500U);
 }
 
-TEST(hot_nodes, lose_an_entry_and_the_bits_that_were_asked_for_it) {
+TEST(hot_nodes, remove_drops_the_entry_and_its_bits) {
     xoshiro256ss random(3);
     for (u32 round = 0; round < 100; ++round) {
         random_node<integer_keys> n;
@@ -235,7 +236,7 @@ TEST(hot_nodes, lose_an_entry_and_the_bits_that_were_asked_for_it) {
     }
 }
 
-TEST(hot_paths, keep_the_order_of_strings) {
+TEST(hot_paths, order_is_that_of_strings) {
     xoshiro256ss random(4);
     using path = path_of<byte_keys>;
     for (u32 round = 0; round < 20000; ++round) {
@@ -252,8 +253,8 @@ TEST(hot_paths, keep_the_order_of_strings) {
     }
 }
 
-// A way is found again, and again it may be longer than what lies in the list itself.
-TEST(hot_few, holds_what_came_since_it_was_cleared) {
+// A path is computed repeatedly, and may be longer than the list's inline storage each time.
+TEST(hot_few, contains_the_elements_added_since_clear) {
     few<u64, 3> list;
     for (u64 round = 0; round < 3; ++round) {
         for (u64 i = 0; i < 6; ++i) list.push(10 * round + i);
@@ -269,7 +270,7 @@ TEST(hot_few, holds_what_came_since_it_was_cleared) {
     }
 }
 
-TEST(hot_few_death, stops_whoever_looks_behind_the_last_one) {
+TEST(hot_few_death, access_past_the_end_aborts) {
     if constexpr (!assertions_run) GTEST_SKIP() << "no assertions in this build";
     few<u64, 3> list;
     for (u64 i = 0; i < 5; ++i) list.push(i);

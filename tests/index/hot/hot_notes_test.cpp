@@ -1,4 +1,4 @@
-// What operations tell of themselves.
+// The lines that operations record, and the references that they show to the sweep.
 #include "hot_fixture.hpp"
 #include "index/common/index_notes.hpp"
 
@@ -7,7 +7,7 @@ namespace {
 
 class hot_notes : public on_tmpfs {};
 
-TEST_F(hot_notes, who_takes_over_a_lock_notes_all_that_lies_under_it) {
+TEST_F(hot_notes, reclaiming_a_stale_lock_records_everything_under_it) {
     telling_numbers<hot> numbers(file);
     fill_for_audit(numbers);
     expect_who_takes_over_to_note_all(numbers, "a node of a HOT");
@@ -16,7 +16,7 @@ TEST_F(hot_notes, who_takes_over_a_lock_notes_all_that_lies_under_it) {
     expect_who_takes_over_to_note_all(bytes, "a node of a HOT");
 }
 
-TEST_F(hot_notes, what_comes_to_lie_in_another_node_is_shown_to_the_sweep) {
+TEST_F(hot_notes, references_copied_to_another_node_are_shown_to_the_sweep) {
     telling_numbers<hot> numbers(file);
     expect_references_to_be_shown(numbers);
     telling_bytes<hot> bytes(dir / "bytes.hf");

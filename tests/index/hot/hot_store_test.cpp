@@ -13,15 +13,15 @@ INSTANTIATE_TYPED_TEST_SUITE_P(hot, index_states, ::testing::Types<hot_family>);
 class hot_store : public on_tmpfs {};
 using numbers = hot_family::numbers_in_file;
 
-// What an operation costs where one node is copied: its lines, the record's, and the word's.
-TEST_F(hot_store, operations_flush_and_fence_as_often_as_they_say) {
+// The cost of operations that copy one node: the node's lines, the record's, and the word's.
+TEST_F(hot_store, operations_use_the_documented_number_of_flushes_and_fences) {
     numbers t(file);
     for (u64 k = 0; k < 14; ++k) t.insert(k, k);
     using cost = std::pair<u64, u64>;
     EXPECT_EQ(cost_of([&] { t.insert(14, 1); }), cost(2, 2));
     EXPECT_EQ(cost_of([&] { t.update(14, 2); }), cost(1, 1));
     EXPECT_EQ(cost_of([&] { t.remove(14); }), cost(1, 2));
-    // 15 entries of 4 bits: 16 bytes, as many of keys, and 15 words are 3 lines.
+    // 15 entries with 4 bits: a header of 16 bytes, 15 keys and 15 words are 3 lines.
     EXPECT_EQ(streamed_by([&] { t.insert(14, 1); }), 3 * line_size);
     EXPECT_EQ(streamed_by([&] { t.remove(14); }), 3 * line_size);
     EXPECT_EQ(streamed_by([&] { t.update(13, 2); }), 0U);
@@ -31,16 +31,16 @@ TEST_F(hot_store, operations_flush_and_fence_as_often_as_they_say) {
     EXPECT_EQ(cost_of([&] { t.insert(5, 1); }), cost(0, 0));
 }
 
-TEST_F(hot_store, batches_wait_twice_for_all) {
+TEST_F(hot_store, batch_uses_two_fences) {
     numbers t(file);
     EXPECT_EQ(fences_of_batch(t, 100, batch_entries), 2U);
     hot_family::bytes_in_file strings(dir / "strings.hf");
     EXPECT_EQ(fences_of_batch(strings, 100, batch_entries), 2U);
 }
 
-// A remove needs no memory: records that stay as dead ones are neither found nor scanned, can be
-// inserted again, and go with the next copy.
-TEST_F(hot_store, removes_from_a_region_without_room_for_a_copy) {
+// A remove needs no memory. Dead records are neither found nor scanned, can be inserted again, and
+// are dropped at the next copy.
+TEST_F(hot_store, remove_succeeds_without_memory_for_a_copy) {
     numbers t(file, u64{3} << 20);
     u64 n = 0;
     const auto insert = [&](u64 k) {
@@ -61,8 +61,8 @@ TEST_F(hot_store, removes_from_a_region_without_room_for_a_copy) {
     t.expect_sound();
 }
 
-// A word that leads nowhere leads to no key: at offset 0 lies the region's header.
-TEST_F(hot_store, has_no_key_where_it_has_none_whatever_the_header_says) {
+// An empty word must not lead to a key: its offset 0 is that of the region's header.
+TEST_F(hot_store, empty_word_is_not_read_as_a_record_in_the_header) {
     numbers t(file);
     for (u64 at = 0; at < 2 * line_size; at += sizeof(u64)) {
         const u64 k = *t.space->file().at<u64>(at);
@@ -73,8 +73,8 @@ TEST_F(hot_store, has_no_key_where_it_has_none_whatever_the_header_says) {
     }
 }
 
-// Keys in order, into an index that has none.
-TEST_F(hot_store, loads_in_batches) {
+// Bulk load into an empty index.
+TEST_F(hot_store, bulk_load_uses_few_fences) {
     constexpr u64 batches = 100;
     numbers t(file);
     EXPECT_LE(cost_of_load(t, batches * batch_entries).second, 3 * batches);

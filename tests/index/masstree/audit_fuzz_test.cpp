@@ -1,4 +1,4 @@
-// Whatever is written over a region, looking at it ends, without a crash, and changes nothing.
+// The audit of a region with arbitrary damage terminates, does not crash, and changes nothing.
 #include "base/random.hpp"
 #include "index/masstree/inspection.hpp"
 #include "index/masstree/tree_fixture.hpp"
@@ -28,7 +28,8 @@ void write_at(const std::string& path, u64 offset, std::string_view bytes) {
     ASSERT_TRUE(out.good());
 }
 
-/// A region with layers, splits, removed keys, extents; crashed in the middle of an epoch, or not.
+/// Makes a region with layers, splits, removed keys and extents; with `crash`, it ends in the
+/// middle of an epoch.
 template <class D>
 void make_region(const std::string& path, bool crash) {
     engine_options options;
@@ -49,13 +50,13 @@ void make_region(const std::string& path, bool crash) {
     }
 }
 
-/// What one variant overwrites.
+/// The bytes that one variant overwrites.
 struct damage {
     u64 offset;
     std::string bytes;
 };
 
-/// Favours the places where structure is dense.
+/// An offset to damage, preferably where there is much structure.
 u64 some_offset(xoshiro256ss& r, const std::string& image, u64 used) {
     switch (r.below(6)) {
         case 0:
@@ -68,7 +69,7 @@ u64 some_offset(xoshiro256ss& r, const std::string& image, u64 used) {
         default:
             break;
     }
-    // A word that is not zero, in what was used.
+    // A nonzero word in the used part.
     u64 at = align_down(r.below(used), 8);
     for (u64 tries = 0; tries < 4096; ++tries) {
         u64 word = 0;
@@ -99,7 +100,7 @@ std::vector<damage> some_damage(xoshiro256ss& r, const std::string& image, u64 u
                     {align_down(at, 8), {reinterpret_cast<const char*>(&word), sizeof word}});
                 break;
             }
-            case 3: {  // a line that never arrived
+            case 3: {  // a line that was never written back
                 all.push_back({align_down(at, 64), std::string(64, '\0')});
                 break;
             }
@@ -154,17 +155,16 @@ tally look_at_variants(const std::string& path, u64 seed, unsigned variants) {
     return seen;
 }
 
-TEST(audit_of_garbage, neither_crashes_nor_changes_a_clean_region) {
+TEST(audit_of_damaged_regions, clean_region_with_random_damage_neither_crashes_nor_changes) {
     scratch_file file;
     make_region<incll_discipline>(file.path(), false);
     const tally seen = look_at_variants(file.path(), 1, 200);
-    // Damage to contents of records and to free memory goes unnoticed, damage to structure must
-    // not.
+    // Damage to record contents and to free memory may go undetected, damage to structure must not.
     EXPECT_GT(seen.refused, 20U);
     EXPECT_GT(seen.found, 30U);
 }
 
-TEST(audit_of_garbage, neither_crashes_nor_changes_a_crashed_region) {
+TEST(audit_of_damaged_regions, crashed_region_with_random_damage_neither_crashes_nor_changes) {
     scratch_file file;
     make_region<incll_discipline>(file.path(), true);
     const tally seen = look_at_variants(file.path(), 2, 200);
@@ -172,7 +172,7 @@ TEST(audit_of_garbage, neither_crashes_nor_changes_a_crashed_region) {
     EXPECT_GT(seen.found, 30U);
 }
 
-TEST(audit_of_garbage, neither_crashes_nor_changes_a_crashed_region_with_undo_log_only) {
+TEST(audit_of_damaged_regions, crashed_region_of_logged_neither_crashes_nor_changes) {
     scratch_file file;
     make_region<logged_discipline>(file.path(), true);
     const tally seen = look_at_variants(file.path(), 3, 200);

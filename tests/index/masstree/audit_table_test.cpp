@@ -1,5 +1,5 @@
-// One word of a small tree is changed: the audit finds that, and nothing where nothing is wrong.
-// Borders of what is allowed from both sides.
+// Changes one word of a small tree: the audit must report it, and report nothing for a sound tree.
+// Tests the limits of allowed values from both sides.
 #include "index/masstree/inspection.hpp"
 #include "index/masstree/tree_fixture.hpp"
 
@@ -22,7 +22,7 @@ namespace value_word = masstree_detail::value_word;
 using small_leaf = masstree_detail::durable_leaf;
 using record_head = masstree_detail::record;
 
-/// A first layer of three nodes (a root with two leaves), and a second one that is a leaf.
+/// The first layer has three nodes (a root with two leaves), the second is a single leaf.
 class small_tree : public ::testing::Test {
    protected:
     small_tree() : e(file.path(), by_hand()) {
@@ -73,7 +73,8 @@ class small_tree : public ::testing::Test {
         EXPECT_TRUE(report.ok()) << report.to_string();
         EXPECT_TRUE(report.complete());
     }
-    /// With the word changed this is found ("": nothing); put back, nothing.
+    /// Changes the word, expects the finding `text` ("": none), restores the word, and expects
+    /// none.
     void with(word& w, u64 v, const std::string& text, bool complete) {
         SCOPED_TRACE(text);
         const u64 before = w.load();
@@ -97,7 +98,7 @@ class small_tree : public ::testing::Test {
 constexpr bool is_complete = true;
 constexpr bool is_cut = false;
 
-TEST_F(small_tree, is_sound_and_counted) {
+TEST_F(small_tree, sound_tree_has_no_findings_and_is_counted) {
     const audit_report report = audit(e.machine());
     EXPECT_TRUE(report.ok()) << report.to_string();
     EXPECT_EQ(report.tree.layers, 2U);
@@ -113,7 +114,7 @@ TEST_F(small_tree, is_sound_and_counted) {
     EXPECT_EQ(report.tree.value_bytes, 17U * 5 + 6);
 }
 
-TEST_F(small_tree, empties_are_counted_where_they_are) {
+TEST_F(small_tree, empty_leaves_and_layers_are_counted) {
     const auto empties = [&] {
         const audit_report report = audit(e.machine());
         return std::pair(report.tree.empty_leaves, report.tree.empty_layers);
@@ -143,7 +144,7 @@ TEST(tree_without_records, has_no_empty_layer) {
     EXPECT_EQ(report.tree.tallest_layer, 1U);
 }
 
-TEST_F(small_tree, words_of_an_interior_node) {
+TEST_F(small_tree, words_of_an_interior_node_are_checked) {
     interior& n = root();
     with(n.count, 16, "has 16 keys", is_cut);
     with(n.count, 15, "is not that of a node", is_cut);
@@ -159,7 +160,7 @@ TEST_F(small_tree, words_of_an_interior_node) {
     with(n.log_epoch, e.epochs().current_epoch() + 1, "but it is only", is_complete);
 }
 
-TEST_F(small_tree, links_and_low_keys_of_leaves) {
+TEST_F(small_tree, links_and_low_keys_of_leaves_are_checked) {
     with(left().next, 0, "but its link says 0", is_complete);
     with(left().next, load(root().children[0]), "but its link says", is_complete);
     with(right().next, load(root().children[0]), "has a right neighbour", is_complete);
@@ -169,8 +170,8 @@ TEST_F(small_tree, links_and_low_keys_of_leaves) {
     with(below().low_key, 1, "low key is not", is_complete);
 }
 
-/// A leaf that can't be read: nothing is said of the links beside it.
-TEST_F(small_tree, a_gap_makes_no_links_wrong) {
+/// If a leaf cannot be read, the links around it must not be reported.
+TEST_F(small_tree, unreadable_leaf_causes_no_findings_about_links) {
     const auto lost = [&](unsigned child) {
         word& w = root().children[child];
         const u64 before = w.load();
@@ -186,8 +187,8 @@ TEST_F(small_tree, a_gap_makes_no_links_wrong) {
     }
 }
 
-/// One of three leaves, in the middle.
-TEST(wide_tree, has_no_wrong_link_beside_a_gap) {
+/// The unreadable leaf is the middle one of three.
+TEST(wide_tree, unreadable_middle_leaf_causes_no_findings_about_links) {
     scratch_file file;
     test_engine<incll_discipline> e(file.path(), by_hand());
     for (unsigned i = 10; i < 50; ++i) e.put("key " + std::to_string(i), "value");
@@ -200,7 +201,7 @@ TEST(wide_tree, has_no_wrong_link_beside_a_gap) {
     EXPECT_EQ(found.find("neighbour"), std::string::npos) << found;
 }
 
-TEST(wide_layer, has_empty_leaves_and_is_not_empty_itself) {
+TEST(wide_layer, empty_leaves_do_not_make_the_layer_empty) {
     scratch_file file;
     test_engine<incll_discipline> e(file.path(), by_hand());
     for (unsigned i = 10; i < 30; ++i) e.put("layered " + std::to_string(i), "value");
@@ -216,7 +217,7 @@ TEST(wide_layer, has_empty_leaves_and_is_not_empty_itself) {
     EXPECT_EQ(report.tree.empty_layers, 0U);
 }
 
-TEST_F(small_tree, keys_of_a_leaf_ascend_inside_of_its_range) {
+TEST_F(small_tree, keys_out_of_order_or_range_are_reported) {
     for (small_leaf* n : {&left(), &right()}) {
         const unsigned last = size(*n) - 1;
         word& first_key = n->keys[slot(*n, 0)];
@@ -232,7 +233,7 @@ TEST_F(small_tree, keys_of_a_leaf_ascend_inside_of_its_range) {
         with(n->keys[slot(*n, 3)], load(n->keys[slot(*n, 2)]), not_ascending, is_complete);
         with(n->keys[slot(*n, 1)], load(first_key) - 1, not_ascending, is_complete);
     }
-    // The same slice: by length.
+    // Equal slices are ordered by length.
     small_leaf& n = left();
     const u64 order = load(n.order);
     with(n.order, 0x11111111111111f, "permutation is none", is_cut);
@@ -240,8 +241,8 @@ TEST_F(small_tree, keys_of_a_leaf_ascend_inside_of_its_range) {
     with(n.order, order ^ 0x10, "permutation is none", is_cut);
 }
 
-/// As a program wrote it that knew of neither seals nor checksums.
-TEST_F(small_tree, of_format_1_has_words_without_seals_and_records_without_checksums) {
+/// A tree as written by a version without seals and checksums.
+TEST_F(small_tree, format_1_needs_neither_seals_nor_checksums) {
     const auto plain_words = [&](small_leaf& n) {
         store(n.order, masstree_detail::leaf_permutation(load(n.order)).word());
         store(n.permutation_log, masstree_detail::leaf_permutation(load(n.permutation_log)).word());
@@ -277,7 +278,7 @@ TEST_F(small_tree, of_format_1_has_words_without_seals_and_records_without_check
     EXPECT_TRUE(report.ok()) << report.to_string();
 }
 
-TEST_F(small_tree, marks_and_stamps_of_leaves) {
+TEST_F(small_tree, marks_and_stamps_of_leaves_are_checked) {
     for (small_leaf* n : {&left(), &right(), &below()}) {
         auto* version = reinterpret_cast<u64*>(&n->version);
         with(version, *version | version_word::deleted, "marked deleted", is_complete);
@@ -287,7 +288,7 @@ TEST_F(small_tree, marks_and_stamps_of_leaves) {
     with(version, *version | version_word::deleted, "marked deleted", is_complete);
 }
 
-TEST_F(small_tree, forms_of_slots) {
+TEST_F(small_tree, forms_of_slots_are_checked) {
     small_leaf& n = left();
     const unsigned s = slot(n, 0);
     const u64 lengths = load(n.lengths);
@@ -298,12 +299,12 @@ TEST_F(small_tree, forms_of_slots) {
     with(n.lengths, length(10), "length class is 10", is_cut);
     with(n.lengths, length(9), "key is not the one under which it lies", is_complete);
     with(n.lengths, length(5), "not padded with zeros", is_complete);
-    with(n.lengths, length(8), "checksum is not that", is_complete);  // two zeros more
+    with(n.lengths, length(8), "checksum is not that", is_complete);  // two more zero bytes
     with(n.values[s], value ^ u64{1} << 48, "unknown form", is_cut);
     with(n.values[s], value & ~u64{15}, "unknown form", is_cut);
     with(n.values[s], (value & ~u64{15}) | 13, "unknown form", is_cut);
     const u64 plain = value_word::plain(value);
-    with(n.values[s], value ^ 16, "unknown form", is_cut);  // its seal is another's
+    with(n.values[s], value ^ 16, "unknown form", is_cut);  // the seal is for another value
     with(n.values[s], right().sealed_value(plain), "unknown form", is_cut);
     with(n.values[s], n.sealed_value(plain | 15), "a layer lies below a key that does not go on",
          is_cut);
@@ -311,7 +312,7 @@ TEST_F(small_tree, forms_of_slots) {
     with(n.values[s], load(n.values[slot(n, 1)]), "owned by another reference", is_complete);
 }
 
-TEST_F(small_tree, a_layer_below_a_key_that_ends_is_told) {
+TEST_F(small_tree, layer_below_a_key_that_ends_is_reported) {
     small_leaf& n = right();
     const unsigned s = layer_slot();
     const u64 lengths = load(n.lengths);
@@ -324,14 +325,13 @@ TEST_F(small_tree, a_layer_below_a_key_that_ends_is_told) {
 
 void set_bytes(record_head& r, std::size_t at, char c) { r.bytes()[at] = c; }
 
-/// A head with these sizes and the checksum that it had.
+/// Changes the sizes of a record but not its checksum.
 void resize(record_head& r, u64 value_size, u64 tail_size) {
     r.head = masstree_detail::record_word(value_size, tail_size, r.head.checksum());
 }
 
-TEST_F(small_tree, records_have_the_size_of_their_block_and_their_key) {
-    record_head& r =
-        record_of("layered slice");  // in the second layer, a tail of " slice" less one
+TEST_F(small_tree, records_with_wrong_size_or_key_are_reported) {
+    record_head& r = record_of("layered slice");  // in the second layer; its tail is "slice"
     ASSERT_EQ(r.tail(), "slice");
     const std::string wrong_size = "does not have the size of its block";
     const std::string wrong_key = "key is not the one under which it lies";
@@ -348,7 +348,7 @@ TEST_F(small_tree, records_have_the_size_of_their_block_and_their_key) {
     told(wrong_size);
     resize(r, 3, 4);
     told(wrong_key);
-    resize(r, 3, 6);  // its block is full
+    resize(r, 3, 6);  // the block is full
     told(wrong_size);
     resize(r, 2, 6);
     told(wrong_key);
@@ -374,8 +374,8 @@ TEST_F(small_tree, records_have_the_size_of_their_block_and_their_key) {
     expect_sound();
 }
 
-/// Of zeros, so that the file has a hole there.
-TEST(audited_record, may_have_the_largest_value_and_no_larger_one) {
+/// The value consists of zeros, so that the file has a hole.
+TEST(record_audit, largest_value_is_accepted_and_a_larger_one_reported) {
     scratch_file file;
     test_engine<incll_discipline> e(file.path(), by_hand());
     u64 at = 0;
@@ -398,8 +398,8 @@ TEST(audited_record, may_have_the_largest_value_and_no_larger_one) {
               std::string::npos);
 }
 
-/// A record alone below its slice: the tail goes on behind what the layers above say of it.
-TEST(audited_tail, begins_with_the_slices_above_and_goes_on) {
+/// A record alone below its slice: its tail continues after the slices of the layers above.
+TEST(record_audit, tail_must_begin_with_the_slices_above) {
     scratch_file file;
     test_engine<incll_discipline> e(file.path(), by_hand());
     const std::string longest(max_key_size, 'x');
@@ -424,7 +424,7 @@ TEST(audited_tail, begins_with_the_slices_above_and_goes_on) {
     const u64 whole = r.head.tail_size();
     for (std::size_t i = 0; i < whole; ++i) {
         r.bytes()[1 + i] ^= 1;
-        // What follows the last slice is nobody's business but the record's.
+        // Bytes after the last slice are covered only by the record's checksum.
         EXPECT_EQ(is_told(), i < 8) << i;
         EXPECT_FALSE(audit(e.machine()).ok()) << "it has a checksum";
         r.bytes()[1 + i] ^= 1;

@@ -1,4 +1,5 @@
-// The audit calls sound trees sound, whatever was done to them, and finds each kind of damage.
+// The audit reports no damage in sound trees, whatever operations created them, and finds each kind
+// of damage.
 #include "base/random.hpp"
 #include "index/masstree/inspection.hpp"
 #include "index/masstree/tree_fixture.hpp"
@@ -59,7 +60,7 @@ class sound_tree : public ::testing::Test {};
 using disciplines = ::testing::Types<transient_discipline, logged_discipline, incll_discipline>;
 TYPED_TEST_SUITE(sound_tree, disciplines);
 
-TYPED_TEST(sound_tree, is_called_sound_after_any_operations) {
+TYPED_TEST(sound_tree, audit_accepts_trees_after_random_operations) {
     for (u64 seed = 1; seed <= 4; ++seed) {
         scratch_file file;
         test_engine<TypeParam> e(file.path(), by_hand());
@@ -74,7 +75,7 @@ TYPED_TEST(sound_tree, is_called_sound_after_any_operations) {
     }
 }
 
-TYPED_TEST(sound_tree, of_no_record_is_called_sound) {
+TYPED_TEST(sound_tree, audit_accepts_a_tree_without_records) {
     scratch_file file;
     test_engine<TypeParam> e(file.path(), by_hand());
     EXPECT_TRUE(audit(e.machine()).ok()) << audit(e.machine()).to_string();
@@ -91,7 +92,7 @@ class crashed_tree : public ::testing::Test {};
 using durable_disciplines = ::testing::Types<logged_discipline, incll_discipline>;
 TYPED_TEST_SUITE(crashed_tree, durable_disciplines);
 
-TYPED_TEST(crashed_tree, is_called_sound_before_and_after_recovery) {
+TYPED_TEST(crashed_tree, audit_accepts_crashed_trees_before_and_after_recovery) {
     for (u64 seed = 1; seed <= 4; ++seed) {
         SCOPED_TRACE("seed " + std::to_string(seed));
         scratch_file file;
@@ -110,7 +111,7 @@ TYPED_TEST(crashed_tree, is_called_sound_before_and_after_recovery) {
                 }
                 const audit_report live = audit(e.machine());
                 ASSERT_TRUE(live.ok()) << live.to_string();
-            }  // without close(): a crash
+            }  // no close(): a crash
             const inspection looked = inspection::open(file.path(), tree_root);
             ASSERT_FALSE(looked.refusal()) << looked.refusal()->to_string();
             const audit_report report = looked.audit();
@@ -121,7 +122,7 @@ TYPED_TEST(crashed_tree, is_called_sound_before_and_after_recovery) {
     }
 }
 
-TEST(audit, counts_what_there_is) {
+TEST(audit, counts_nodes_and_records) {
     scratch_file file;
     test_engine<incll_discipline> e(file.path(), by_hand());
     for (int i = 0; i < 1000; ++i) e.put("shared__" + std::to_string(i), "12345");
@@ -138,7 +139,7 @@ TEST(audit, counts_what_there_is) {
     EXPECT_EQ(report.heap.extent_pages_handed_out, 4U);
 }
 
-TEST(audit, tells_how_far_it_is_now_and_then_and_at_the_end) {
+TEST(audit, reports_progress_repeatedly_and_at_the_end) {
     scratch_file file;
     test_engine<incll_discipline> e(file.path(), by_hand());
     for (int i = 0; i < 10'000; ++i) e.put("key " + std::to_string(i), "12345");
@@ -156,7 +157,7 @@ TEST(audit, tells_how_far_it_is_now_and_then_and_at_the_end) {
     EXPECT_TRUE(audit(e.machine()).ok()) << "nobody wants to be told";
 }
 
-TEST(audit, counts_the_leaves_that_it_rolls_back) {
+TEST(audit, counts_leaves_that_it_rolls_back) {
     scratch_file file;
     {
         test_engine<incll_discipline> e(file.path(), by_hand());
@@ -170,7 +171,7 @@ TEST(audit, counts_the_leaves_that_it_rolls_back) {
     EXPECT_EQ(report.tree.recovered_leaves, 1U);
 }
 
-TEST(audit, of_a_fresh_region_finds_nothing) {
+TEST(audit, fresh_region_has_no_findings) {
     scratch_file file;
     region_options options;
     options.initial_size = u64{16} << 20;
@@ -181,7 +182,7 @@ TEST(audit, of_a_fresh_region_finds_nothing) {
     EXPECT_TRUE(looked.audit().ok());
 }
 
-TEST(audit, of_a_region_too_small_for_a_heap_says_so) {
+TEST(audit, region_too_small_for_a_heap_is_refused) {
     const auto heap_is_refused = [](u64 pages) {
         scratch_file file;
         region_options options;
@@ -200,7 +201,7 @@ TEST(audit, of_a_region_too_small_for_a_heap_says_so) {
     EXPECT_FALSE(heap_is_refused(3)) << "header, descriptors, root";
 }
 
-TEST(audit, of_a_region_that_lost_its_root_says_so) {
+TEST(audit, region_without_root_is_refused) {
     scratch_file file;
     {
         test_engine<incll_discipline> e(file.path(), by_hand());
@@ -216,7 +217,7 @@ TEST(audit, of_a_region_that_lost_its_root_says_so) {
     EXPECT_EQ(looked.refusal()->code, errc::corrupt);
 }
 
-TEST(audit, of_a_root_of_another_type_or_format_says_that_it_is_none_of_its_trees) {
+TEST(audit, root_of_another_type_or_format_is_refused) {
     scratch_file file;
     {
         test_engine<incll_discipline> e(file.path(), by_hand());
@@ -228,7 +229,7 @@ TEST(audit, of_a_root_of_another_type_or_format_says_that_it_is_none_of_its_tree
     ASSERT_EQ(refusal(), std::nullopt);
     for (const std::size_t field : {offsetof(layout::root, type), offsetof(layout::root, format)}) {
         std::fstream bytes(file.path(), std::ios::binary | std::ios::in | std::ios::out);
-        // As one of a version without checksums.
+        // Remove the checksum, as in a version without one.
         bytes.seekp(offsetof(layout::header, roots) + offsetof(layout::root, checksum));
         bytes.write("\0\0\0\0\0\0\0", 8);
         const auto at = static_cast<std::streamoff>(offsetof(layout::header, roots) + field);
@@ -245,7 +246,7 @@ TEST(audit, of_a_root_of_another_type_or_format_says_that_it_is_none_of_its_tree
 
 // ------------------------------------------------------------------------------ damage, one by one
 
-/// A tree with several layers and interior nodes, whose bytes a test can reach.
+/// A tree with several layers and interior nodes, whose words the test changes.
 class damaged_tree : public ::testing::Test {
    protected:
     using leaf = masstree_detail::durable_leaf;
@@ -293,73 +294,73 @@ class damaged_tree : public ::testing::Test {
     test_engine<incll_discipline> e;
 };
 
-TEST_F(damaged_tree, with_an_unsorted_leaf) {
+TEST_F(damaged_tree, audit_reports_an_unsorted_leaf) {
     leaf& n = first_leaf();
     std::swap(reinterpret_cast<u64&>(n.keys[slot(n, 0)]),
               reinterpret_cast<u64&>(n.keys[slot(n, 1)]));
     expect("keys of a leaf do not ascend");
 }
-TEST_F(damaged_tree, with_a_key_outside_of_its_leaf) {
+TEST_F(damaged_tree, audit_reports_a_key_outside_of_its_leaf) {
     leaf& n = first_leaf();
     set(n.keys[slot(n, 2)], ~u64{0});
     expect("outside of its leaf's range");
 }
-TEST_F(damaged_tree, with_a_broken_permutation) {
+TEST_F(damaged_tree, audit_reports_a_broken_permutation) {
     set(first_leaf().order, u64{0x1111111111111115});
     expect("permutation is none");
 }
-TEST_F(damaged_tree, with_a_wrong_link_to_the_right) {
+TEST_F(damaged_tree, audit_reports_a_wrong_link_to_the_right) {
     leaf& n = first_leaf();
     set(n.next, masstree_detail::load(at<leaf>(masstree_detail::load(n.next)).next));
     expect("but its link says");
 }
-TEST_F(damaged_tree, with_a_wrong_low_key) {
+TEST_F(damaged_tree, audit_reports_a_wrong_low_key) {
     set(first_leaf().low_key, u64{1});
     expect("low key");
 }
-TEST_F(damaged_tree, with_unsorted_separators) {
+TEST_F(damaged_tree, audit_reports_unsorted_separators) {
     std::swap(reinterpret_cast<u64&>(root().keys[0]), reinterpret_cast<u64&>(root().keys[1]));
     expect("keys of an interior node do not ascend");
 }
-TEST_F(damaged_tree, with_too_many_keys_in_an_interior_node) {
+TEST_F(damaged_tree, audit_reports_too_many_keys_in_an_interior_node) {
     set(root().count, u64{16});
     expect("has 16 keys");
 }
-TEST_F(damaged_tree, with_a_cycle) {
+TEST_F(damaged_tree, audit_reports_a_cycle) {
     set(root().children[1], e.tree().root());
     expect("the node at offset " + std::to_string(e.tree().root()) +
            " is referred to, but it is owned by another reference");
 }
-TEST_F(damaged_tree, with_a_child_outside_of_the_region) {
+TEST_F(damaged_tree, audit_reports_a_child_outside_of_the_region) {
     set(root().children[1], u64{1} << 47);
     expect("is not that of a node");
 }
-TEST_F(damaged_tree, with_a_child_that_is_a_record) {
+TEST_F(damaged_tree, audit_reports_a_child_that_is_a_record) {
     leaf& n = first_leaf();
     set(root().children[1],
         masstree_detail::value_word::offset(masstree_detail::load(n.values[slot(n, 0)])));
     expect("is not that of a node");
 }
-TEST_F(damaged_tree, with_a_deleted_node) {
+TEST_F(damaged_tree, audit_reports_a_deleted_node) {
     auto& word = reinterpret_cast<u64&>(first_leaf().version);
     word |= masstree_detail::version_word::deleted;
     expect("marked deleted");
 }
-TEST_F(damaged_tree, with_two_slots_for_one_record) {
+TEST_F(damaged_tree, audit_reports_two_slots_for_one_record) {
     leaf& n = first_leaf();
     set(n.values[slot(n, 1)], masstree_detail::load(n.values[slot(n, 0)]));
     expect("owned by another reference");
     expect("neither free nor referred to");
 }
-TEST_F(damaged_tree, with_a_record_of_the_wrong_size) {
+TEST_F(damaged_tree, audit_reports_a_record_of_the_wrong_size) {
     leaf& n = first_leaf();
     at<masstree_detail::record>(
         masstree_detail::value_word::offset(masstree_detail::load(n.values[slot(n, 0)])))
         .head = masstree_detail::record_word(u64{1} << 26, 0, 1);
     expect("does not have the size of its block");
 }
-TEST_F(damaged_tree, with_a_record_under_another_key) {
-    // "shared__<n>" lies in the second layer, under what follows its first eight bytes.
+TEST_F(damaged_tree, audit_reports_a_record_under_another_key) {
+    // "shared__<n>" is in the second layer, without its first eight bytes.
     u64 found = 0;
     {
         operation op(e.checkpoint());
@@ -369,31 +370,31 @@ TEST_F(damaged_tree, with_a_record_under_another_key) {
     r.bytes()[r.head.value_size()] = '8';
     expect("key is not the one under which it lies");
 }
-TEST_F(damaged_tree, with_an_unknown_value_word) {
+TEST_F(damaged_tree, audit_reports_an_unknown_value_word) {
     leaf& n = first_leaf();
     set(n.values[slot(n, 0)], u64{3});
     expect("value word has an unknown form");
 }
-TEST_F(damaged_tree, with_a_stamp_of_the_future) {
+TEST_F(damaged_tree, audit_reports_a_stamp_of_the_future) {
     set(first_leaf().log_epoch, u64{1} << 50);
     expect("but it is only");
 }
-TEST_F(damaged_tree, with_a_value_log_of_the_future) {
-    e.remove("1000");  // so that its leaf has the running epoch's stamp
+TEST_F(damaged_tree, audit_reports_a_value_log_of_the_future) {
+    e.remove("1000");  // gives its leaf the running epoch's stamp
     leaf& n = first_leaf();
     ASSERT_EQ(n.epoch(), e.epochs().current_epoch());
     const u64 log = masstree_detail::log_word::stamp(e.epochs().current_epoch() + 1, n.place());
     set(n.value_log_1, log);
     expect("a leaf's value log");
 }
-TEST_F(damaged_tree, with_a_lost_record) {
+TEST_F(damaged_tree, audit_reports_a_lost_record) {
     {
         operation op(e.checkpoint());
         (void)must(e.tree().make_record(op, "nowhere", std::string(50, 'v')));
     }
     expect("neither free nor referred to");
 }
-TEST_F(damaged_tree, with_a_freed_record_that_is_still_there) {
+TEST_F(damaged_tree, audit_reports_a_freed_record_that_is_still_there) {
     u64 found = 0;
     {
         operation op(e.checkpoint());

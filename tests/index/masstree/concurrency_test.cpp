@@ -1,6 +1,6 @@
-// Threads on one tree, for ThreadSanitizer and for the structure's sake: disjoint writers, shared
-// readers and scanners, insertions and removals that split and unlink nodes, epochs that end under
-// them.
+// Concurrent operations on one tree, for ThreadSanitizer and for the structure: writers with
+// disjoint keys, readers and scanners, inserts and removals that split and unlink nodes, while
+// epochs end.
 #include "base/random.hpp"
 #include "index/masstree/tree_fixture.hpp"
 #include "support/effort.hpp"
@@ -28,7 +28,7 @@ using variants =
                      in_leaves<with_hints<incll_discipline>>>;
 TYPED_TEST_SUITE(tree_threads, variants);
 
-/// Keys of one writer; all writers' keys lie mingled in the same leaves and layers.
+/// A key of one writer; the keys of all writers are mixed in the same leaves and layers.
 std::string key_of(unsigned writer, u64 n) {
     switch (n % 3) {
         case 0:
@@ -42,7 +42,7 @@ std::string key_of(unsigned writer, u64 n) {
     }
 }
 
-TYPED_TEST(tree_threads, every_writer_sees_its_own_writes_and_scans_are_ordered) {
+TYPED_TEST(tree_threads, writers_see_their_writes_and_scans_are_ordered) {
     constexpr unsigned writers = 3;
     scratch_file file;
     engine_options options;
@@ -63,7 +63,7 @@ TYPED_TEST(tree_threads, every_writer_sees_its_own_writes_and_scans_are_ordered)
                 const std::string key = key_of(w, r.below(3000));
                 const u64 dice = r.below(10);
                 if (dice < (shrink ? 2 : 6)) {
-                    // Those of up to eight bytes may lie in the leaf.
+                    // Values of up to eight bytes may be inlined.
                     const std::string value =
                         std::to_string(i) + std::string(r.below(2) * r.below(30), 'z');
                     ASSERT_EQ(e.put(key, value), m.contains(key));
@@ -116,7 +116,7 @@ TYPED_TEST(tree_threads, every_writer_sees_its_own_writes_and_scans_are_ordered)
         [](const auto& a, const auto& b) { return a.first == b.first && a.second == b.second; }));
 }
 
-TYPED_TEST(tree_threads, one_key_is_handed_from_writer_to_writer_without_a_loss) {
+TYPED_TEST(tree_threads, concurrent_updates_of_one_key_are_not_lost) {
     scratch_file file;
     engine_options options;
     options.epochs.epoch = std::chrono::milliseconds(1);
@@ -142,9 +142,9 @@ TYPED_TEST(tree_threads, one_key_is_handed_from_writer_to_writer_without_a_loss)
     EXPECT_EQ(e.get("counter"), std::to_string(writers * each));
 }
 
-/// Each thread's leaves come, are read, and go; what comes next in their memory are leaves of layer
-/// 1 with the same slices. Whoever followed a hint from before would find other threads' keys.
-TYPED_TEST(tree_threads, leaves_go_and_their_memory_comes_back_in_another_layer) {
+/// Each thread fills, reads and empties its leaves; their memory is then reused for leaves of layer
+/// 1 with the same slices. A reader that followed an old hint would find other threads' keys.
+TYPED_TEST(tree_threads, hints_to_leaves_reused_in_another_layer_are_ignored) {
     constexpr unsigned threads_at_work = 3;
     constexpr unsigned keys = 300;
     constexpr unsigned cycles = rounds / 2000;
@@ -168,7 +168,7 @@ TYPED_TEST(tree_threads, leaves_go_and_their_memory_comes_back_in_another_layer)
                 for (unsigned i = 0; i < keys; ++i) ASSERT_TRUE(e.remove(name('k', t, i)));
                 e.epochs().end_epoch();
                 for (unsigned i = 0; i < keys; ++i) {
-                    // The slices of the thread that comes next, too, which may have keys or not.
+                    // Insert the next thread's slices, too, which may or may not have keys.
                     const unsigned other = (t + i % 2) % threads_at_work;
                     const std::string layer = name('p', t, i);
                     ASSERT_FALSE(e.put(layer + name('k', other, i), "wrong"));
@@ -196,9 +196,9 @@ TYPED_TEST(tree_threads, leaves_go_and_their_memory_comes_back_in_another_layer)
     EXPECT_TRUE(e.all().empty());
 }
 
-/// After a crash many threads meet unrecovered leaves at once. `updates_only`: leaves whose only
-/// trace of the failed epoch is in their value lines; a recovery of these looks finished before it
-/// is.
+/// After a crash many threads find unrecovered leaves at the same time. `updates_only`: only the
+/// value lines of these leaves have changes of the failed epoch; their recovery looks complete
+/// before it is.
 template <class Variant>
 void recover_under_load(bool updates_only) {
     scratch_file file;
@@ -237,7 +237,7 @@ void recover_under_load(bool updates_only) {
             unsigned n = 0;
             for (const auto& [key, value] : model) {
                 ASSERT_EQ(e.get(key), value) << key;
-                if (n++ % 50 == t) e.put("new " + key, "x");  // same leaves, mostly
+                if (n++ % 50 == t) e.put("new " + key, "x");  // mostly in the same leaves
             }
         });
     }
@@ -251,29 +251,29 @@ void recover_under_load(bool updates_only) {
     }
 }
 
-TEST(tree_threads_recovery, leaves_are_recovered_under_readers_and_writers) {
+TEST(tree_recovery, leaves_are_recovered_under_readers_and_writers) {
     for (int round = 0; round < effort(3, 1); ++round) {
         recover_under_load<without_hints<incll_discipline>>(false);
         recover_under_load<in_leaves<without_hints<incll_discipline>>>(false);
     }
 }
 
-TEST(tree_threads_recovery, leaves_that_hints_lead_to_are_recovered_under_readers_and_writers) {
+TEST(tree_recovery, hinted_leaves_are_recovered_under_readers_and_writers) {
     for (int round = 0; round < effort(4, 2); ++round) {
         recover_under_load<with_hints<incll_discipline>>(round % 2 == 0);
         recover_under_load<in_leaves<with_hints<incll_discipline>>>(round % 2 != 0);
     }
 }
 
-TEST(tree_threads_recovery, leaves_with_value_logs_alone_are_recovered_under_readers_and_writers) {
+TEST(tree_recovery, leaves_with_only_value_logs_are_recovered_under_readers_and_writers) {
     for (int round = 0; round < effort(3, 1); ++round) {
         recover_under_load<without_hints<incll_discipline>>(true);
         recover_under_load<in_leaves<without_hints<incll_discipline>>>(true);
     }
 }
 
-/// After a crash readers look at all words of a leaf before they look at its version again. The
-/// root of a layer may by then be an interior node, whose words are no damage.
+/// After a crash readers read all words of a leaf before they check its version again. Meanwhile
+/// the root of a layer may become an interior node, whose words must not be reported as damage.
 template <class Variant>
 void split_roots_under_readers() {
     const unsigned layers = effort(1500U, 300U);
@@ -322,14 +322,14 @@ void split_roots_under_readers() {
     reader.join();
 }
 
-TEST(tree_threads_recovery, a_root_that_becomes_an_interior_node_is_no_damage_to_readers) {
+TEST(tree_recovery, readers_accept_a_root_that_becomes_an_interior_node) {
     split_roots_under_readers<without_hints<incll_discipline>>();
     split_roots_under_readers<in_leaves<without_hints<incll_discipline>>>();
 }
 
-/// V3: a writer who believes a leaf's new epoch before it is durable could log in a value line what
-/// is durable before that.
-TEST(tree_threads_recovery, who_finds_a_recovered_leaf_waits_until_its_recovery_is_over) {
+/// V3: a writer that used a leaf's new epoch before it is durable could write a log in a value line
+/// that becomes durable before it.
+TEST(tree_recovery, reader_of_a_recovered_leaf_waits_for_the_end_of_its_recovery) {
     for (const bool inlined : {false, true}) {
         scratch_file file;
         engine_options options = by_hand();

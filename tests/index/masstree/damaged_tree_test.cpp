@@ -1,4 +1,4 @@
-// What reads and writes make of damage that no seal covers: interior nodes, keys, links, locks.
+// Reads and writes of trees with damage that no seal covers: interior nodes, keys, links, locks.
 #include "index/masstree/adapters.hpp"
 #include "index/masstree/audit.hpp"
 #include "index/masstree/tree_fixture.hpp"
@@ -44,7 +44,7 @@ class tree_with_damage : public ::testing::Test {
     static constexpr std::size_t keys = 16;
 };
 
-TEST_F(tree_with_damage, any_bit_of_an_interior_node_that_is_used_is_found_by_the_check) {
+TEST_F(tree_with_damage, audit_detects_each_flipped_bit_in_use_of_an_interior_node) {
     inner_node& n = root();
     ASSERT_EQ(n.key_count(), 1U);
     ASSERT_TRUE(is_sound());
@@ -60,8 +60,8 @@ TEST_F(tree_with_damage, any_bit_of_an_interior_node_that_is_used_is_found_by_th
     EXPECT_TRUE(is_sound());
 }
 
-// The key would have two values, and a scan would find the older one again.
-TEST_F(tree_with_damage, a_key_is_not_inserted_where_another_leafs_keys_belong) {
+// Otherwise the key would have two values, and a scan would find the older one later.
+TEST_F(tree_with_damage, insert_into_a_leaf_with_another_range_is_refused) {
     const u64 before = root().keys[0];
     root().keys[0] = tree::slice_of("key 99");
     EXPECT_THROW(e.put("key 25", "another"), hf::damage);
@@ -72,10 +72,10 @@ TEST_F(tree_with_damage, a_key_is_not_inserted_where_another_leafs_keys_belong) 
     EXPECT_EQ(scanned(), keys + 1);
 }
 
-TEST_F(tree_with_damage, a_key_is_not_inserted_below_an_interior_node_from_elsewhere) {
+TEST_F(tree_with_damage, insert_below_a_misplaced_interior_node_is_refused) {
     const u64 home = root().home;
     EXPECT_EQ(home, inner_node::home_word(e.tree().root()));
-    root().home = 0x1234567890;  // as a version without left it
+    root().home = 0x1234567890;  // as a version without this word
     EXPECT_TRUE(is_sound());
     EXPECT_NO_THROW(e.put("key 26", "new"));
     root().settle_at(e.tree().root() + 320);
@@ -86,7 +86,7 @@ TEST_F(tree_with_damage, a_key_is_not_inserted_below_an_interior_node_from_elsew
     EXPECT_NO_THROW(e.put("key 27", "new"));
 }
 
-TEST_F(tree_with_damage, a_key_is_not_inserted_into_a_leaf_of_another_layer) {
+TEST_F(tree_with_damage, insert_into_a_leaf_of_another_layer_is_refused) {
     e.put("key 11 and a layer", "one");
     e.put("key 11 and a layers", "two");
     e.put("key 11 and no layer", "three");
@@ -103,7 +103,7 @@ TEST_F(tree_with_damage, a_key_is_not_inserted_into_a_leaf_of_another_layer) {
     EXPECT_FALSE(other.is_of_another_layer(below));
     EXPECT_TRUE(other.is_of_another_layer(e.tree().root()));
     EXPECT_FALSE(first.is_of_another_layer(e.tree().root()));
-    first.lengths = first.lengths & ~leaf_node::home_field;  // as a version without left it
+    first.lengths = first.lengths & ~leaf_node::home_field;  // as a version without this field
     EXPECT_TRUE(is_sound());
     EXPECT_NO_THROW(e.put("key 08", "new"));
     first.settle_in(below);
@@ -117,11 +117,11 @@ TEST_F(tree_with_damage, a_key_is_not_inserted_into_a_leaf_of_another_layer) {
     EXPECT_NO_THROW(e.put("key 09", "new"));
 }
 
-TEST_F(tree_with_damage, a_permutation_that_its_seal_does_not_contradict_is_one_that_sums_up) {
+TEST_F(tree_with_damage, permutation_with_a_matching_seal_must_have_the_right_sum) {
     leaf_node& n = leaf(0);
     const u64 before = n.order;
     const tree::leaf_permutation p(before);
-    // Two slots change by the same bit: their XOR is what it was.
+    // Two slots change in the same bit, so the XOR is unchanged.
     const u64 changed = before ^ u64 { 1 } << 4 ^ u64 { 1 } << 8;
     ASSERT_TRUE(tree::seal::nibbles::fits(changed, n.place()));
     const bool sums_up = (p.slot(0) & 1) != (p.slot(1) & 1);  // one more, one less
@@ -133,7 +133,7 @@ TEST_F(tree_with_damage, a_permutation_that_its_seal_does_not_contradict_is_one_
     EXPECT_TRUE(n.is_order(before));
 }
 
-TEST_F(tree_with_damage, a_first_line_that_is_another_leafs_shows_nothing) {
+TEST_F(tree_with_damage, first_line_of_another_leaf_is_reported_as_damage) {
     leaf_node& n = leaf(0);
     const u64 before = n.node_epoch;
     n.node_epoch = leaf(1).node_epoch.load();
@@ -145,7 +145,7 @@ TEST_F(tree_with_damage, a_first_line_that_is_another_leafs_shows_nothing) {
     EXPECT_EQ(e.get("key 10"), "value");
 }
 
-TEST_F(tree_with_damage, an_emptied_layers_root_is_at_home_where_it_is) {
+TEST_F(tree_with_damage, root_of_an_emptied_layer_has_a_valid_home) {
     for (unsigned i = 10; i < 26; ++i) e.remove("key " + std::to_string(i));
     const auto& n = at<leaf_node>(e.tree().root());
     ASSERT_NE(n.version.load() & tree::version_word::leaf, 0U);
@@ -153,8 +153,8 @@ TEST_F(tree_with_damage, an_emptied_layers_root_is_at_home_where_it_is) {
     EXPECT_NO_THROW(e.put("key 10", "new"));
 }
 
-// A list of leaves that was undone passes over the leaf that the interior node still names.
-TEST(interior_node_of_a_failed_epoch, that_lacks_its_undo_image_is_met_by_check_scan_and_split) {
+// After the leaf list was undone, it skips a leaf that the interior node still refers to.
+TEST(interior_node_recovery, missing_undo_image_is_reported_by_audit_scan_and_split) {
     const scratch_file file;
     constexpr unsigned keys = 16;
     const auto key = [](unsigned i) { return "key " + std::to_string(10 + i); };
@@ -165,7 +165,7 @@ TEST(interior_node_of_a_failed_epoch, that_lacks_its_undo_image_is_met_by_check_
         e.epochs().end_epoch();
         failed = e.epochs().current_epoch();
         e.put(key(keys), "never");
-    }  // without close(): a crash
+    }  // no close(): a crash
     test_engine<incll_discipline> e(file.path(), by_hand());
     ASSERT_TRUE(e.checkpoint().failed().contains(failed));
     auto& root = *reinterpret_cast<inner_node*>(e.tree().base() + e.tree().root());
@@ -200,25 +200,26 @@ TEST(interior_node_of_a_failed_epoch, that_lacks_its_undo_image_is_met_by_check_
     EXPECT_EQ(e.checkpoint().horizon(), 0U);
 }
 
-TEST_F(tree_with_damage, what_a_leaf_has_in_the_place_of_a_home_is_none) {
+TEST_F(tree_with_damage, leaf_is_never_mistaken_for_a_misplaced_interior_node) {
     for (const u64 epoch : {u64{1}, u64{1} << 40, ~u64{0} >> 1}) {
         root().home = epoch;
         EXPECT_FALSE(root().is_of_another_place(e.tree().root())) << epoch;
     }
 }
 
-TEST_F(tree_with_damage, a_scan_shows_no_key_that_another_slice_could_have_given) {
+TEST_F(tree_with_damage, scan_reports_slices_that_are_not_canonical) {
     leaf_node& n = leaf(0);
     const unsigned slot = tree::leaf_permutation(tree::load(n.order)).slot(3);
     const u64 slice = n.keys[slot];
     const u64 lengths = n.lengths;
     EXPECT_EQ(scanned(), keys);
-    n.keys[slot] = slice | 1;  // behind the key's end
+    n.keys[slot] = slice | 1;  // after the key's end
     EXPECT_THROW((void)scanned(), hf::damage);
     n.keys[slot] = slice;
     for (const unsigned length : {7U, tree::longer, tree::longer + 1}) {
         n.lengths = tree::with_length_class(lengths, slot, length);
-        if (length == 7) {  // another key: its record contradicts it (src/map/map_read.cpp)
+        // another key: its record's checksum contradicts it (src/map/map_read.cpp)
+        if (length == 7) {
             EXPECT_EQ(scanned(), keys);
         } else {
             EXPECT_THROW((void)scanned(), hf::damage) << length;
@@ -228,7 +229,7 @@ TEST_F(tree_with_damage, a_scan_shows_no_key_that_another_slice_could_have_given
     EXPECT_EQ(scanned(), keys);
 }
 
-TEST_F(tree_with_damage, a_lock_that_nobody_holds_is_not_waited_for_for_ever) {
+TEST_F(tree_with_damage, wait_for_a_lock_without_holder_times_out) {
     leaf_node& n = leaf(0);
     const u64 generation = version_lock::generation_bits(e.machine().generation());
     const u64 word = n.version.load();

@@ -1,6 +1,6 @@
-// Leaves that have small values in themselves: whatever was done to one in an epoch, and whichever
-// of its lines a power cut has left old or new, its own words bring back the epoch's start, or the
-// external log does; every slot's check fits what it has; and a bit that flips shows.
+// Leaves with inlined values: after any changes in an epoch, and with any subset of its lines
+// written at a power failure, the leaf's logs or the external log restore the epoch's start; every
+// slot's check matches its contents; and a flipped bit is detected.
 #include "base/random.hpp"
 #include "index/masstree/inlined/log.hpp"
 #include "index/masstree/tree_fixture.hpp"
@@ -37,13 +37,14 @@ class inlined_log : public ::testing::Test {
         const u64 offset = must(e_->machine().memory().allocate(op, inlined_node_payload));
         leaf_ = object_at<inlined_leaf>(e_->tree().base(), offset);
         ASSERT_EQ(reinterpret_cast<u64>(leaf_->lines.data()) % line_size, 0U);
-        std::memset(static_cast<void*>(leaf_), 0xa5, sizeof *leaf_);  // any block's last owner
+        // arbitrary bytes of the block's last owner
+        std::memset(static_cast<void*>(leaf_), 0xa5, sizeof *leaf_);
         leaf_->version.init(true, 0);
         store(leaf_->lengths, 0);
         store(leaf_->order, leaf_->sealed_order(leaf_permutation::empty().word()));
         hooks_->fresh_leaf(op, reinterpret_cast<durable_leaf&>(*leaf_));
         ASSERT_NO_THROW(inlined::check_logs(*leaf_, {}));
-        store(leaf_->log_epoch, 0);  // so that its own logs count
+        store(leaf_->log_epoch, 0);  // so that its in-line logs are used
         remember();
     }
     [[nodiscard]] durable_leaf& hooked() const { return reinterpret_cast<durable_leaf&>(*leaf_); }
@@ -98,11 +99,11 @@ class inlined_log : public ::testing::Test {
         }
     }
 
-    /// Were the power to go now: each choice of lines that are written.
+    /// Simulates a power failure now, with each subset of the lines written.
     void expect_recovery(operation& op) {
         if (load(leaf_->log_epoch) == op.epoch()) {
             ++externally_logged_;
-            return;  // the external log's work
+            return;  // the external log restores it
         }
         failed_set failed;
         failed.add(op.epoch());
@@ -152,7 +153,7 @@ class inlined_log : public ::testing::Test {
             e_->epochs().end_epoch();
         }
     }
-    /// The key and its value behind all others; in which slot.
+    /// Adds a key above all others. Returns its slot.
     unsigned append(operation& op, u64 key, u64 value) {
         const leaf_permutation p(load(leaf_->order));
         const unsigned s = must(hooks_->choose_slot_for_insert(op, hooked(), p));
@@ -162,11 +163,11 @@ class inlined_log : public ::testing::Test {
         store(leaf_->order, leaf_->sealed_order(p.inserted(p.size(), s).word()));
         return s;
     }
-    /// So many slots of an empty leaf.
+    /// Fills `count` slots of an empty leaf.
     void fill(operation& op, unsigned count) {
         for (unsigned i = 0; i < count; ++i) append(op, i, i);
     }
-    /// In an epoch before the one that runs then.
+    /// Fills the leaf in an earlier epoch than the running one.
     void start_with(unsigned count) {
         start(1000);
         {
@@ -188,20 +189,20 @@ class inlined_log : public ::testing::Test {
     unsigned externally_logged_ = 0;
 };
 
-TEST_F(inlined_log, brings_back_the_start_of_the_epoch_from_any_lines) {
+TEST_F(inlined_log, rollback_restores_the_start_of_the_epoch_from_any_lines) {
     start(1000);
     live(2000);
     EXPECT_GT(recovered_, 1000U * 64);
     EXPECT_GT(externally_logged_, 100U);
 }
 
-TEST_F(inlined_log, does_so_where_the_upper_bits_of_the_epoch_turn) {
+TEST_F(inlined_log, rollback_works_across_a_change_of_the_upper_epoch_bits) {
     start((u64{3} << inlined::epoch_bits) - 100);
     live(300);
     EXPECT_GT(recovered_, 100U * 64);
 }
 
-TEST_F(inlined_log, a_second_slot_of_a_line_takes_the_leaf_to_the_external_log) {
+TEST_F(inlined_log, second_changed_slot_of_a_line_uses_the_external_log) {
     start_with(width);
     operation op(e_->checkpoint());
     leaf_->version.lock(0);
@@ -213,7 +214,7 @@ TEST_F(inlined_log, a_second_slot_of_a_line_takes_the_leaf_to_the_external_log) 
     leaf_->version.unlock();
 }
 
-TEST_F(inlined_log, a_log_or_an_epoch_that_is_damaged_is_not_written_over) {
+TEST_F(inlined_log, damaged_log_or_epoch_is_not_overwritten) {
     start_with(width);
     operation op(e_->checkpoint());
     leaf_->version.lock(0);
@@ -233,9 +234,9 @@ TEST_F(inlined_log, a_log_or_an_epoch_that_is_damaged_is_not_written_over) {
     leaf_->version.unlock();
 }
 
-// Who waited for the lock of a leaf that somebody else has rolled back comes to it when it may have
-// been changed again.
-TEST_F(inlined_log, what_is_rolled_back_already_stays_as_it_is) {
+// A thread that waited for the recovery lock may find a leaf that another thread has recovered and
+// changed since.
+TEST_F(inlined_log, leaf_that_was_rolled_back_already_stays_unchanged) {
     start_with(width);
     operation op(e_->checkpoint());
     inlined_leaf& n = *leaf_;
@@ -257,7 +258,7 @@ TEST_F(inlined_log, what_is_rolled_back_already_stays_as_it_is) {
     n.version.unlock();
 }
 
-TEST_F(inlined_log, a_slot_that_was_filled_in_the_epoch_needs_no_log) {
+TEST_F(inlined_log, slot_filled_in_this_epoch_needs_no_log) {
     start_with(width - 1);
     operation op(e_->checkpoint());
     leaf_->version.lock(0);
@@ -266,14 +267,14 @@ TEST_F(inlined_log, a_slot_that_was_filled_in_the_epoch_needs_no_log) {
     must(hooks_->before_value_change(op, hooked(), s));
     leaf_->put(s, {2, 8});
     EXPECT_EQ(load(leaf_->line_of(s).head) & ~head::check_field, head_before);
-    // So the line's log is there for another slot.
+    // So the line's log is available for another slot.
     const unsigned first = s / inlined_slots_per_line * inlined_slots_per_line;
     must(hooks_->before_value_change(op, hooked(), first == s ? s + 1 : first));
     leaf_->version.unlock();
     EXPECT_NE(load(leaf_->log_epoch), op.epoch());
 }
 
-TEST_F(inlined_log, a_pair_that_contradicts_itself_is_not_logged_in_its_line) {
+TEST_F(inlined_log, damaged_slot_is_not_logged_in_its_line) {
     start_with(width);
     operation op(e_->checkpoint());
     leaf_->set_check(7, leaf_->check(7) ^ 16);
@@ -283,15 +284,15 @@ TEST_F(inlined_log, a_pair_that_contradicts_itself_is_not_logged_in_its_line) {
     EXPECT_EQ(load(leaf_->log_epoch), op.epoch());
 }
 
-TEST_F(inlined_log, two_cells_are_equal_if_word_and_kind_are) {
+TEST_F(inlined_log, cells_are_equal_if_word_and_kind_are) {
     const cell one{77, 8};
     EXPECT_EQ(one, (cell{77, 8}));
     EXPECT_FALSE(one == (cell{78, 8}));
     EXPECT_FALSE(one == (cell{77, 7}));
 }
 
-// Also where a sum fits it.
-TEST_F(inlined_log, a_kind_that_no_value_has_is_not_sound) {
+// Even if the sum matches it.
+TEST_F(inlined_log, unknown_kind_is_not_sound) {
     start(1000);
     operation op(e_->checkpoint());
     fill(op, width);
@@ -308,7 +309,7 @@ TEST_F(inlined_log, a_kind_that_no_value_has_is_not_sound) {
     }
 }
 
-TEST_F(inlined_log, what_a_rollback_would_believe_is_looked_at_first) {
+TEST_F(inlined_log, damaged_words_are_detected_before_a_rollback) {
     start_with(width - 1);
     operation op(e_->checkpoint());
     inlined_leaf& n = *leaf_;
@@ -337,8 +338,8 @@ TEST_F(inlined_log, what_a_rollback_would_believe_is_looked_at_first) {
                                   n.place());
     };
     is_damage_if(line.head, log_of(3, 12));               // no value has this kind
-    is_damage_if(line.head, log_of(3, cell_kind::none));  // a stamp is of no slot
-    // The one slot that was free when the epoch began has no log of it.
+    is_damage_if(line.head, log_of(3, cell_kind::none));  // a stamp has no slot
+    // The slot that was free when the epoch began cannot have a log of it.
     unsigned none = 0;
     while (leaf_permutation(load(n.order)).uses(none)) ++none;
     is_damage_if(n.line_of(none).head, log_of(none, 8));
@@ -346,7 +347,7 @@ TEST_F(inlined_log, what_a_rollback_would_believe_is_looked_at_first) {
     EXPECT_NO_THROW(inlined::check_logs(n, {})) << "of an epoch that ended";
 }
 
-TEST_F(inlined_log, each_bit_that_flips_in_a_value_its_check_or_a_log_shows) {
+TEST_F(inlined_log, each_flipped_bit_of_value_check_or_log_is_detected) {
     start(1000);
     operation op(e_->checkpoint());
     fill(op, width);
@@ -399,7 +400,8 @@ TEST_F(inlined_log, each_bit_that_flips_in_a_value_its_check_or_a_log_shows) {
         store(line.old_value, old.word);
         const u64 w = load(line.head);
         for (unsigned bit = 16; bit < 64; ++bit) {
-            if (bit >= 28 && bit < 32) continue;  // of the kind: which of the words count
+            // the kind's bits determine which words the sum covers
+            if (bit >= 28 && bit < 32) continue;
             store(line.head, w ^ u64{1} << bit);
             ASSERT_FALSE(inlined::is_sealed_head(n, line, ~0U)) << bit;
         }
@@ -407,9 +409,9 @@ TEST_F(inlined_log, each_bit_that_flips_in_a_value_its_check_or_a_log_shows) {
     }
 }
 
-// Readers look at the logs without a lock, beside writers: a head, its old value and its key, which
-// are stored one by one, are no damage while they are of two times.
-TEST_F(inlined_log, who_looks_beside_a_writer_sees_no_damage) {
+// Readers check the logs without a lock, concurrently with writers. A head, its old value and its
+// key are stored one by one, and must not be reported as damage if they are from different times.
+TEST_F(inlined_log, concurrent_writer_is_not_reported_as_damage) {
     start_with(width);
     failed_set failed;
     failed.add(999);
@@ -431,7 +433,7 @@ TEST_F(inlined_log, who_looks_beside_a_writer_sees_no_damage) {
     reader.join();
 }
 
-TEST_F(inlined_log, who_looks_beside_a_recovery_sees_no_damage) {
+TEST_F(inlined_log, concurrent_recovery_is_not_reported_as_damage) {
     start_with(width);
     inlined_leaf& n = *leaf_;
     for (unsigned round = 0; round < effort(3000U, 300U) && !HasFailure(); ++round) {
@@ -465,8 +467,9 @@ TEST_F(inlined_log, who_looks_beside_a_recovery_sees_no_damage) {
     }
 }
 
-// Another is still at it: no log of a failed epoch is left, and line 0 not stored yet, say.
-TEST_F(inlined_log, who_comes_in_the_midst_of_a_recovery_waits_for_its_end) {
+// Another recovery is still running: for example no log of a failed epoch is left, and line 0 is
+// not stored yet.
+TEST_F(inlined_log, reader_waits_for_a_running_recovery) {
     start_with(width);
     const failed_set failed = [] {
         failed_set f;
@@ -484,7 +487,8 @@ TEST_F(inlined_log, who_comes_in_the_midst_of_a_recovery_waits_for_its_end) {
         EXPECT_TRUE(is_done) << "it has got past what another is changing";
     });
     while (!comes) std::this_thread::yield();
-    std::this_thread::sleep_for(std::chrono::milliseconds(5));  // who does not wait goes on
+    // a thread that does not wait would proceed
+    std::this_thread::sleep_for(std::chrono::milliseconds(5));
     is_done = true;
     other.unlock();
     late.join();

@@ -1,5 +1,5 @@
-// A tree whose leaves have small values in themselves does what a std::map does, with values that
-// grow into records and shrink back, over crashes; and its check finds nothing to complain of.
+// Compares a tree with inlined values with a std::map, with values that grow into records and
+// shrink back, over crashes; the audit must find nothing.
 #include "base/random.hpp"
 #include "index/masstree/audit.hpp"
 #include "index/masstree/inlined/log.hpp"
@@ -89,7 +89,7 @@ class inlined_tree : public ::testing::Test {
 using disciplines = ::testing::Types<incll_discipline, logged_discipline>;
 TYPED_TEST_SUITE(inlined_tree, disciplines);
 
-TYPED_TEST(inlined_tree, is_a_map_over_crashes) {
+TYPED_TEST(inlined_tree, behaves_like_a_map_over_crashes) {
     for (const bool hints : {false, true}) {
         this->hints_ = hints;
         typename TestFixture::model now;
@@ -103,14 +103,14 @@ TYPED_TEST(inlined_tree, is_a_map_over_crashes) {
                 const u64 count = this->r_.below(400);
                 for (u64 i = 0; i < count; ++i) this->change(now);
                 if (::testing::Test::HasFatalFailure()) return;
-                if (epoch == 5) break;  // what is lost
+                if (epoch == 5) break;  // the last epoch is lost
                 this->e_->epochs().end_epoch();
                 durable = now;
             }
             this->expect_same(now);
             this->expect_sound(now);
             if (::testing::Test::HasFailure()) return;
-            this->e_.reset();  // not closed: the memory is as it was
+            this->e_.reset();  // not closed: the memory stays as it was
         }
     }
 }
@@ -129,7 +129,7 @@ class inlined_audit : public ::testing::Test {
     scratch_file file_;
 };
 
-TEST_F(inlined_audit, counts_the_leaves_that_it_rolls_back) {
+TEST_F(inlined_audit, counts_leaves_that_it_rolls_back) {
     {
         test_engine<incll_discipline> e(file_.path(), options());
         for (int i = 0; i < 1000; ++i) e.put("key " + std::to_string(i), "12345");
@@ -145,7 +145,7 @@ TEST_F(inlined_audit, counts_the_leaves_that_it_rolls_back) {
     EXPECT_EQ(report.tree.recovered_leaves, 1U);
 }
 
-TEST_F(inlined_audit, finds_logs_that_nobody_can_have_written) {
+TEST_F(inlined_audit, impossible_logs_are_reported) {
     namespace tree = masstree_detail;
     namespace head = tree::inlined::head;
     test_engine<incll_discipline> e(file_.path(), options());
@@ -174,7 +174,7 @@ TEST_F(inlined_audit, finds_logs_that_nobody_can_have_written) {
     EXPECT_FALSE(audit(e.machine()).ok()) << "a value that was not logged";
 }
 
-TEST_F(inlined_audit, nor_is_a_damaged_log_rolled_back_by_who_reads_or_writes) {
+TEST_F(inlined_audit, reads_and_writes_do_not_roll_back_a_damaged_log) {
     namespace tree = masstree_detail;
     {
         test_engine<incll_discipline> e(file_.path(), options());
@@ -190,9 +190,9 @@ TEST_F(inlined_audit, nor_is_a_damaged_log_rolled_back_by_who_reads_or_writes) {
     EXPECT_THROW((void)e.all(), damage);
 }
 
-/// Readers beside a writer that changes the kind of a value: never one kind's word as another's,
-/// and never damage.
-TYPED_TEST(inlined_tree, readers_see_whole_values) {
+/// Readers concurrent with a writer that changes a value's kind must neither combine a word with
+/// another kind, nor report damage.
+TYPED_TEST(inlined_tree, readers_never_combine_a_value_with_another_kind) {
     this->open();
     const std::vector<std::string> values{"aaaaaaaa", "bbbbbbbb", "ccc", "", "a record of its own"};
     this->put("key", values[0]);

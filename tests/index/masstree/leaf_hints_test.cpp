@@ -1,5 +1,5 @@
-// Hints about where keys are: the table by itself, and trees that follow it. Leaves go, their
-// memory comes back as something else that has the same key, and a hint must not lead there.
+// Leaf hints: the table alone, and trees that use it. Leaves are removed, their memory is reused
+// for something else with the same key, and a hint must not be followed to it.
 #include "index/masstree/leaf_hints.hpp"
 
 #include "index/masstree/tree_fixture.hpp"
@@ -27,11 +27,11 @@ void note(leaf_hints& h, u64 slice, u64 leaf, u64 record = 0) {
 
 // --------------------------------------------------------------------------------- the table alone
 
-TEST(leaf_hints, are_none_without_address_space) {
+TEST(leaf_hints, make_returns_null_without_address_space) {
     EXPECT_EQ(leaf_hints::make(~u64{0} / 2), nullptr);
 }
 
-TEST(leaf_hints, a_noted_hint_is_found_with_the_line_of_its_record) {
+TEST(leaf_hints, find_returns_a_stored_hint_with_its_record_line) {
     const auto made_h = leaf_hints::make(budget);
     leaf_hints& h = *made_h;
     for (const u64 slice : {u64{0}, u64{1}, u64{0x6b65793030303031}, ~u64{0}}) {
@@ -43,21 +43,21 @@ TEST(leaf_hints, a_noted_hint_is_found_with_the_line_of_its_record) {
     EXPECT_EQ(h.find(2).leaf, 0U);
 }
 
-TEST(leaf_hints, an_empty_table_has_none_for_any_slice) {
+TEST(leaf_hints, empty_table_finds_no_hint) {
     const auto h = leaf_hints::make(budget);
     for (u64 slice = 0; slice < 50'000; ++slice) {
         ASSERT_EQ(h->find(slice * 0x9e3779b97f4a7c15U).leaf, 0U) << slice;
     }
 }
 
-TEST(leaf_hints, have_their_memory_told) {
+TEST(leaf_hints, bytes_reports_the_memory_in_use) {
     const auto h = leaf_hints::make(budget);
     EXPECT_EQ(h->bytes(), h->buckets() * line_size);
     h->cover(u64{1} << 40);
     EXPECT_EQ(h->bytes(), budget);
 }
 
-TEST(tree_hints, may_be_asked_for_whether_any_are_kept_or_not) {
+TEST(tree_hints, prefetch_is_harmless_with_and_without_hints) {
     for (const u64 memory : {u64{0}, budget}) {
         scratch_file file;
         engine_options o = by_hand();
@@ -72,8 +72,8 @@ TEST(tree_hints, may_be_asked_for_whether_any_are_kept_or_not) {
     }
 }
 
-/// At offset 0, which means that there is no hint, lies the region's header.
-TEST(tree_hints, that_are_none_lead_nowhere) {
+/// Offset 0 means "no hint", and is that of the region's header.
+TEST(tree_hints, missing_hint_is_not_followed) {
     scratch_file file;
     engine_options o = by_hand();
     o.hint_memory = budget;
@@ -88,7 +88,7 @@ TEST(tree_hints, that_are_none_lead_nowhere) {
     EXPECT_EQ(std::memcmp(before.data(), e.tree().base(), before.size()), 0);
 }
 
-TEST(leaf_hints, the_latest_hint_for_a_slice_counts) {
+TEST(leaf_hints, find_returns_the_latest_hint_of_a_slice) {
     const auto made_h = leaf_hints::make(budget);
     leaf_hints& h = *made_h;
     note(h, 5, leaf_in(10), leaf_in(100));
@@ -97,7 +97,7 @@ TEST(leaf_hints, the_latest_hint_for_a_slice_counts) {
     EXPECT_EQ(h.find(5).record_line, 101 * line_size);
 }
 
-TEST(leaf_hints, retiring_a_leaf_voids_its_hints_and_leaves_the_others) {
+TEST(leaf_hints, retire_invalidates_only_the_hints_of_its_leaf) {
     const auto made_h = leaf_hints::make(budget);
     leaf_hints& h = *made_h;
     const u64 before = h.count(leaf_in(10));
@@ -114,7 +114,7 @@ TEST(leaf_hints, retiring_a_leaf_voids_its_hints_and_leaves_the_others) {
     EXPECT_EQ(h.find(1).leaf, leaf_in(10)) << "a new leaf at the same place";
 }
 
-TEST(leaf_hints, a_count_at_its_end_stays_there_and_no_hint_carries_it) {
+TEST(leaf_hints, exhausted_count_stays_and_is_not_stored_in_hints) {
     const auto made_h = leaf_hints::make(budget);
     leaf_hints& h = *made_h;
     constexpr u32 end = (u32{1} << 20) - 1;
@@ -141,7 +141,7 @@ u64 found_of(const leaf_hints& h, u64 n) {
     return found;
 }
 
-TEST(leaf_hints, a_bucket_keeps_five_and_the_sixth_takes_the_place_of_one) {
+TEST(leaf_hints, sixth_hint_of_a_bucket_replaces_one_of_five) {
     const auto made_h = leaf_hints::make(0);
     leaf_hints& h = *made_h;
     constexpr u64 many = 10000;
@@ -159,18 +159,18 @@ TEST(leaf_hints, a_bucket_keeps_five_and_the_sixth_takes_the_place_of_one) {
     EXPECT_EQ(h.find(n).leaf, leaf_in(n + 1));
 }
 
-TEST(leaf_hints, those_of_a_bucket_give_way_in_turn) {
+TEST(leaf_hints, hints_of_a_bucket_are_replaced_round_robin) {
     const auto made_h = leaf_hints::make(0);
     leaf_hints& h = *made_h;
     constexpr u64 many = 3000;
     for (u64 n = 0; n < many; ++n) note(h, n, leaf_in(n + 1));
-    // Each bucket has its latest five: whatever is left is younger than whatever is gone.
+    // Each bucket has its latest five: all remaining hints are newer than all replaced ones.
     u64 kept = 0;
     for (u64 n = many / 2; n < many; ++n) kept += h.find(n).leaf == leaf_in(n + 1) ? 1U : 0U;
     EXPECT_EQ(kept, 5 * h.buckets()) << "an older one has stayed";
 }
 
-TEST(leaf_hints, buckets_grow_with_the_region_and_never_become_fewer) {
+TEST(leaf_hints, cover_grows_with_the_region_and_never_shrinks) {
     const auto made_h = leaf_hints::make(budget);
     leaf_hints& h = *made_h;
     const u64 least = h.buckets();
@@ -184,7 +184,7 @@ TEST(leaf_hints, buckets_grow_with_the_region_and_never_become_fewer) {
     EXPECT_EQ(h.buckets(), 2048U);
 }
 
-TEST(leaf_hints, the_budget_bounds_the_buckets) {
+TEST(leaf_hints, cover_respects_the_budget) {
     const auto made_h = leaf_hints::make(budget);
     leaf_hints& h = *made_h;
     h.cover(u64{1} << 40);
@@ -195,7 +195,7 @@ TEST(leaf_hints, the_budget_bounds_the_buckets) {
     EXPECT_EQ(odd.buckets(), 2 * budget / line_size) << "the next smaller power of two";
 }
 
-TEST(leaf_hints, hints_from_before_a_growth_are_right_or_forgotten_and_can_be_noted_anew) {
+TEST(leaf_hints, hints_from_before_a_growth_are_correct_or_lost) {
     const auto made_h = leaf_hints::make(budget);
     leaf_hints& h = *made_h;
     constexpr u64 many = 200;
@@ -209,7 +209,7 @@ TEST(leaf_hints, hints_from_before_a_growth_are_right_or_forgotten_and_can_be_no
     EXPECT_EQ(found_of(h, many), many);
 }
 
-TEST(leaf_hints, a_leaf_beyond_the_range_of_lines_is_not_noted) {
+TEST(leaf_hints, leaf_beyond_the_line_range_is_not_stored) {
     const auto made_h = leaf_hints::make(budget);
     leaf_hints& h = *made_h;
     note(h, 1, leaf_in(last_line));
@@ -222,7 +222,7 @@ TEST(leaf_hints, a_leaf_beyond_the_range_of_lines_is_not_noted) {
 
 // -------------------------------------------------------------------------------- trees with hints
 
-/// Epochs end only where the test says so.
+/// Epochs end only when the test ends them.
 engine_options hints_and_no_clock() {
     engine_options o = by_hand();
     o.hint_memory = budget;
@@ -231,7 +231,7 @@ engine_options hints_and_no_clock() {
 
 constexpr const char* victim = "k0000500";
 
-/// A tree that keeps hints, on a region of its own.
+/// A tree with hints, in a region of its own.
 template <class D>
 struct hinted_engine : private scratch_file, public test_engine<D> {
     hinted_engine() : test_engine<D>(path(), hints_and_no_clock()) {}
@@ -243,7 +243,7 @@ std::string number(char first, unsigned i) {
     return first + std::string(7 - digits.size(), '0') + digits;
 }
 
-/// The leaf of layer 0 to whose range the key belongs. Nobody else is at work.
+/// The leaf of layer 0 whose range contains the key. No other thread is running.
 template <class D>
 u64 leaf_of(test_engine<D>& e, std::string_view key) {
     const u64 slice = masstree_detail::slice_of(key);
@@ -256,7 +256,7 @@ u64 leaf_of(test_engine<D>& e, std::string_view key) {
     }
 }
 
-/// Hints lead to the leaf of `victim`; then it is removed, and its memory is free. Where it was.
+/// Makes hints to the leaf of `victim`, removes the leaf, and frees its memory. Returns its offset.
 template <class D>
 u64 lose_the_leaf_of_victim(test_engine<D>& e) {
     constexpr unsigned keys = 1000;
@@ -275,9 +275,9 @@ class hinted_tree : public ::testing::Test {};
 using disciplines = ::testing::Types<transient_discipline, logged_discipline, incll_discipline>;
 TYPED_TEST_SUITE(hinted_tree, disciplines);
 
-/// A value which makes its record look like a leaf that has `key` and gives `record` for it. The
-/// record's own header, its value's size, is where a leaf has its version: a leaf, and no mark. Its
-/// key must go on for so many bytes, to be as large as a node.
+/// A value that makes its record look like a leaf which has `key` with `record`. The size of the
+/// record's value is at the offset of a leaf's version, and reads as an unmarked leaf. The record's
+/// key must be long enough to make it as large as a node.
 constexpr std::string_view tail_of_mimic = "tail of 16 bytes";
 template <class Leaf>
 std::string mimic_of_leaf(std::string_view key, u64 record) {
@@ -297,7 +297,7 @@ std::string mimic_of_leaf(std::string_view key, u64 record) {
     return {bytes + sizeof(masstree_detail::record), size};
 }
 
-TYPED_TEST(hinted_tree, a_record_where_a_leaf_was_is_not_taken_for_one) {
+TYPED_TEST(hinted_tree, record_in_a_former_leafs_memory_is_not_read_as_a_leaf) {
     using leaf = typename masstree<TypeParam>::leaf;
     hinted_engine<TypeParam> e;
     const u64 lost = lose_the_leaf_of_victim(e);
@@ -321,9 +321,9 @@ TYPED_TEST(hinted_tree, a_record_where_a_leaf_was_is_not_taken_for_one) {
     EXPECT_EQ(e.get(victim), "after");
 }
 
-TYPED_TEST(hinted_tree, a_leaf_of_another_layer_where_a_leaf_was_is_not_taken_for_it) {
+TYPED_TEST(hinted_tree, leaf_of_another_layer_in_a_former_leafs_memory_is_not_used) {
     hinted_engine<TypeParam> e;
-    // Each becomes a layer with the victim's slice in it as soon as it gets a neighbour.
+    // Each becomes a layer that contains the victim's slice as soon as it gets a neighbour.
     constexpr unsigned layers = 300;
     for (unsigned i = 0; i < layers; ++i) e.put(number('p', i) + victim, "another's");
     const u64 lost = lose_the_leaf_of_victim(e);
@@ -345,10 +345,10 @@ TYPED_TEST(hinted_tree, a_leaf_of_another_layer_where_a_leaf_was_is_not_taken_fo
     }
 }
 
-TYPED_TEST(hinted_tree, keys_are_found_after_their_leaves_have_been_split) {
+TYPED_TEST(hinted_tree, hints_stay_valid_after_splits) {
     hinted_engine<TypeParam> e;
     const auto value = [](unsigned i) { return "v" + std::to_string(i); };
-    // The first split is that of the root, whose leaf becomes an interior node.
+    // The first split is the root's, whose leaf becomes an interior node.
     constexpr unsigned keys = 600;
     for (unsigned i = 0; i < keys; ++i) {
         const unsigned k = i * 7919 % keys;
@@ -364,7 +364,7 @@ TYPED_TEST(hinted_tree, keys_are_found_after_their_leaves_have_been_split) {
     EXPECT_TRUE(e.all().empty());
 }
 
-TYPED_TEST(hinted_tree, keys_in_deeper_layers_come_and_go_behind_one_hint) {
+TYPED_TEST(hinted_tree, keys_in_deeper_layers_share_the_hint_of_their_slice) {
     hinted_engine<TypeParam> e;
     const std::vector<std::string> prefixes{"shared__", "shared__shared__",
                                             "shared__shared__shared__"};
@@ -396,7 +396,7 @@ TYPED_TEST(hinted_tree, keys_in_deeper_layers_come_and_go_behind_one_hint) {
     }
 }
 
-TYPED_TEST(hinted_tree, a_record_that_becomes_a_layer_is_found_in_it) {
+TYPED_TEST(hinted_tree, key_is_found_after_its_record_moved_to_a_layer) {
     hinted_engine<TypeParam> e;
     e.put("8 bytes.and more", "one");
     ASSERT_EQ(e.get("8 bytes.and more"), "one");

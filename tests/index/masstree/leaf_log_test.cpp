@@ -1,5 +1,5 @@
-// The in-cache-line logs of a leaf: whatever was done to it in an epoch, what its own words say, or
-// the external log, brings back the epoch's start; over the wrap of the low 16 bits, too.
+// The in-cache-line logs of a leaf: after any changes in an epoch, its own logs or the external log
+// restore the epoch's start, also across the wrap of the low 16 epoch bits.
 #include "base/random.hpp"
 #include "index/masstree/tree_fixture.hpp"
 #include "support/effort.hpp"
@@ -18,7 +18,7 @@ namespace {
 
 using namespace masstree_detail;
 
-/// A leaf in a region, and what it was like when the epoch began.
+/// A leaf in a region, and its contents when the epoch began.
 class logged_leaf : public ::testing::Test {
    protected:
     static constexpr unsigned width = durable_leaf::width;
@@ -35,7 +35,7 @@ class logged_leaf : public ::testing::Test {
         leaf_->version.init(true, 0);
         store(leaf_->order, leaf_->sealed_order(leaf_permutation::empty().word()));
         hooks_->fresh_leaf(op, *leaf_);
-        store(leaf_->log_epoch, 0);  // so that its own logs count
+        store(leaf_->log_epoch, 0);  // so that its in-line logs are used
         remember();
     }
     void remember() {
@@ -58,7 +58,7 @@ class logged_leaf : public ::testing::Test {
             const u64 old_log[2] = {load(n.value_log_0), load(n.value_log_1)};
             const u64 old_inserts = n.version.load() & version_lock::marks;
             must(hooks_->before_value_change(op, n, s));
-            // A log in a spare slot is a change of a slot: readers are told.
+            // A log in a spare slot changes that slot, so readers must see a changed version.
             const bool spare_log = load(n.log_epoch) != op.epoch() && old_inserts == 0 &&
                                    (n.version.load() & version_lock::inserting) != 0;
             if (spare_log) {
@@ -80,16 +80,16 @@ class logged_leaf : public ::testing::Test {
         leaf_->version.unlock();
     }
 
-    /// Were the power to go now, with all lines written.
+    /// Simulates a power failure now, with all lines written.
     void expect_recovery(operation& op) {
         const u64 e = op.epoch();
         if (load(leaf_->log_epoch) == e) {
             ++externally_logged_;
-            return;  // the external log's work
+            return;  // the external log restores it
         }
         failed_set failed;
         failed.add(e);
-        // Where it lies: its seals are of that place.
+        // In place, because the seals depend on the leaf's offset.
         std::array<std::byte, sizeof(durable_leaf)> before;
         std::memcpy(before.data(), static_cast<const void*>(leaf_), before.size());
         roll_back(op, failed);
@@ -108,7 +108,7 @@ class logged_leaf : public ::testing::Test {
         ASSERT_FALSE(needs_recovery(n, failed));
         ASSERT_EQ(load(n.order), order_);
         ASSERT_FALSE(has_other_values(n));
-        failed_set others;  // an epoch before and behind: not its business
+        failed_set others;  // failed epochs before and after: not this leaf's
         others.add(e + 1);
         ASSERT_EQ(needs_recovery(n, others), n.epoch() == e + 1);
         ++recovered_;
@@ -149,15 +149,15 @@ class logged_leaf : public ::testing::Test {
     unsigned spare_logs_ = 0;
 };
 
-TEST_F(logged_leaf, comes_back_as_it_was_when_the_epoch_began) {
+TEST_F(logged_leaf, rollback_restores_the_start_of_the_epoch) {
     start(1);
     live(scaled(3000));
-    // Most changes do without the external log.
+    // Most changes need no external log.
     EXPECT_GT(recovered_, externally_logged_);
     EXPECT_GT(spare_logs_, recovered_ / 50);
 }
 
-TEST_F(logged_leaf, comes_back_where_the_low_bits_of_the_epoch_begin_anew) {
+TEST_F(logged_leaf, rollback_works_across_the_wrap_of_the_low_epoch_bits) {
     for (u64 first = 65536 - 40; first < 65536; first += 9) {
         start(first);
         live(60);
@@ -168,8 +168,8 @@ TEST_F(logged_leaf, comes_back_where_the_low_bits_of_the_epoch_begin_anew) {
     }
 }
 
-// Who has waited for another's recovery of the leaf finds it settled, and perhaps changed since.
-TEST_F(logged_leaf, is_rolled_back_by_one_of_those_who_come) {
+// A thread that waited for another's recovery finds the leaf recovered, and perhaps changed since.
+TEST_F(logged_leaf, concurrent_rollbacks_happen_once) {
     start(5);
     live(3);
     operation op(e_->checkpoint());
@@ -189,14 +189,14 @@ TEST_F(logged_leaf, is_rolled_back_by_one_of_those_who_come) {
     recover(n, op.my_lane(), failed, now);
     EXPECT_EQ(load(n.permutation_log), at_start) << "its own log is lost";
     EXPECT_EQ(load(n.order), changed);
-    // And if it was touched for the first time in the epoch behind the failed one.
+    // Also if the leaf was first changed in the epoch after the failed one.
     store(n.permutation_log, 0);
     recover(n, op.my_lane(), failed, now);
     EXPECT_EQ(load(n.permutation_log), 0U);
 }
 
-// Stamps of line 0 that are not of the failed epoch, logs of it in each place, of each slot.
-TEST_F(logged_leaf, finds_each_slots_old_value_wherever_its_log_lies) {
+// Line 0 is not stamped with the failed epoch; logs of it are in each place, for each slot.
+TEST_F(logged_leaf, rollback_finds_each_slots_log_in_every_place) {
     start(100);
     operation op(e_->checkpoint());
     for (const u64 e : {u64{99}, u64{65535}, u64{65536}}) {
@@ -205,7 +205,8 @@ TEST_F(logged_leaf, finds_each_slots_old_value_wherever_its_log_lies) {
         for (unsigned s = 0; s < width; ++s) {
             const unsigned line = s / slots_per_line;
             for (unsigned place = 0; place <= slots_per_line; ++place) {
-                const unsigned spare = line * slots_per_line + place;  // place 7: the line's own
+                // place 7: the line's own log
+                const unsigned spare = line * slots_per_line + place;
                 if (spare == s) continue;
                 const bool own = place == slots_per_line;
                 durable_leaf& n = *leaf_;
@@ -244,8 +245,8 @@ TEST_F(logged_leaf, finds_each_slots_old_value_wherever_its_log_lies) {
     }
 }
 
-/// What a block's last owner has left in it must not be taken for logs of the leaf that it becomes.
-TEST(new_leaf, of_blocks_that_were_leaves_has_none_of_their_logs) {
+/// Bytes of a block's last owner must not be interpreted as logs of the new leaf.
+TEST(new_leaf, reused_block_keeps_no_logs_of_its_last_owner) {
     scratch_file file;
     test_engine<incll_discipline> e(file.path(), by_hand());
     auto& memory = e.machine().memory();
@@ -281,7 +282,7 @@ TEST(new_leaf, of_blocks_that_were_leaves_has_none_of_their_logs) {
     EXPECT_GT(again, 2U) << "blocks are used again";
 }
 
-/// Whatever changes the tree tells the clock that there is an epoch to end.
+/// Every kind of update makes the clock end its epoch.
 template <class D>
 void expect_epochs_of_updates_to_end() {
     scratch_file file;
@@ -305,9 +306,9 @@ void expect_epochs_of_updates_to_end() {
     }
 }
 
-/// In both lines there are free slots that may serve as logs: of an empty leaf that was filled, and
-/// of one that was divided.
-TEST(a_leaf, that_is_not_full_logs_several_values_of_either_line_in_line) {
+/// Both lines have free slots that may serve as logs, in a leaf that was filled and in one that was
+/// split.
+TEST(durable_leaf, leaf_with_free_slots_logs_several_values_per_line) {
     scratch_file file;
     test_engine<incll_discipline> e(file.path(), by_hand());
     const auto key = [](u64 i) { return "k" + std::to_string(10 + i); };
@@ -333,13 +334,13 @@ TEST(a_leaf, that_is_not_full_logs_several_values_of_either_line_in_line) {
     expect_in_line(right, 20 - there, 6);
 }
 
-TEST(updates, have_their_epoch_ended_by_the_clock_alone) {
+TEST(masstree_updates, updates_make_the_clock_end_their_epoch) {
     expect_epochs_of_updates_to_end<incll_discipline>();
     expect_epochs_of_updates_to_end<logged_discipline>();
     expect_epochs_of_updates_to_end<transient_discipline>();
 }
 
-TEST(record, is_refused_where_there_is_no_room) {
+TEST(record, make_record_fails_without_memory) {
     scratch_file file;
     engine_options o = by_hand();
     o.file.initial_size = u64{16} << 20;

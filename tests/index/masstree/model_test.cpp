@@ -1,5 +1,5 @@
-// The tree against std::map: random operations, adversarial keys, crashes at and between epoch
-// boundaries.
+// Compares the tree with a std::map: random operations, adversarial keys, crashes at and between
+// epoch boundaries.
 #include "base/random.hpp"
 #include "index/masstree/inlined/log.hpp"
 #include "index/masstree/tree_fixture.hpp"
@@ -11,20 +11,20 @@
 namespace hf::test {
 namespace {
 
-/// Epochs end only where the test says so.
+/// Epochs end only when the test ends them.
 template <class Variant>
 engine_options no_clock() {
     engine_options o;
     o.hint_memory = Variant::hint_memory;
     o.inline_values = Variant::inline_values;
     o.epochs.epoch = std::chrono::microseconds(0);
-    o.background_pass = false;  // it ends an epoch when it is through
+    o.background_pass = false;  // it would end an epoch
     return o;
 }
 
 using model = std::map<std::string, std::string>;
 
-/// Keys that share slices, end inside them, hold zeros, and go on for several layers.
+/// Keys that share slices, end within them, contain zeros, and continue for several layers.
 std::string adversarial_key(xoshiro256ss& r, unsigned universe) {
     const u64 n = r.below(universe);
     switch (n % 6) {
@@ -61,7 +61,7 @@ void random_operations(test_engine<D>& e, model& m, xoshiro256ss& r, unsigned co
         const std::string key = adversarial_key(r, universe);
         const u64 dice = r.below(100);
         if (dice < 50) {
-            // Those of up to eight bytes may lie in the leaf.
+            // Values of up to eight bytes may be inlined.
             const std::string value = r.below(2) == 0
                                           ? std::to_string(r()).substr(0, r.below(10))
                                           : std::to_string(r()) + std::string(r.below(40), 'v');
@@ -114,8 +114,8 @@ TYPED_TEST(tree_model, behaves_like_a_map) {
     }
 }
 
-/// In a leaf with room, in a full one, in a new layer, over a record, and of what is not there.
-TYPED_TEST(tree_model, an_update_tells_what_was_there_and_what_it_did) {
+/// In a leaf with room, in a full one, in a new layer, over a record, and for an absent key.
+TYPED_TEST(tree_model, update_returns_what_existed_and_what_changed) {
     scratch_file file;
     test_engine<typename TypeParam::discipline> e(file.path(), no_clock<TypeParam>());
     const auto told = [&](const std::string& key, decision::action what) {
@@ -140,7 +140,7 @@ TYPED_TEST(tree_model, an_update_tells_what_was_there_and_what_it_did) {
     }
 }
 
-TYPED_TEST(tree_model, sequential_keys_come_and_go) {
+TYPED_TEST(tree_model, sequential_keys_are_inserted_and_removed) {
     scratch_file file;
     test_engine<typename TypeParam::discipline> e(file.path(), no_clock<TypeParam>());
     const auto key = [](unsigned i) {
@@ -168,7 +168,7 @@ void crash_test(u64 seed, u64 first_epoch) {
         if (r.below(3) == 0) {
             ASSERT_TRUE(must(e.machine().run_pass()));
         }
-        // Half of the lives meet unrecovered leaves with the first operations, not with a scan.
+        // In half of the sessions the first operations find unrecovered leaves, instead of a scan.
         if (r.below(2) != 0) expect_equal(e, durable);
         model m = durable;
         const unsigned epochs = static_cast<unsigned>(r.below(4));
@@ -178,8 +178,7 @@ void crash_test(u64 seed, u64 first_epoch) {
             e.epochs().end_epoch();
             durable = m;
         }
-        // random_operations ends epochs by itself too, so only whole calls of the last kind are
-        // lost
+        // random_operations() also ends epochs by itself, so only the calls below are lost.
         const unsigned lost = static_cast<unsigned>(r.below(800));
         for (unsigned i = 0; i < lost; ++i) {
             const std::string key = adversarial_key(r, universe);
@@ -189,32 +188,32 @@ void crash_test(u64 seed, u64 first_epoch) {
                 e.remove(key);
             }
         }
-        // the engine goes without close(): a crash
+        // no close(): a crash
     }
 }
 
-TEST(tree_crash, incll_comes_back_as_at_the_end_of_the_last_epoch) {
+TEST(tree_crash, incll_restores_the_end_of_the_last_epoch) {
     for (u64 seed = 1; seed <= 10; ++seed) {
         SCOPED_TRACE("seed " + std::to_string(seed));
         crash_test<without_hints<incll_discipline>>(seed, 1);
     }
 }
 
-TEST(tree_crash, incll_comes_back_across_the_wrap_of_the_low_epoch_bits) {
+TEST(tree_crash, incll_restores_across_the_wrap_of_the_low_epoch_bits) {
     for (u64 seed = 1; seed <= 10; ++seed) {
         SCOPED_TRACE("seed " + std::to_string(seed));
         crash_test<without_hints<incll_discipline>>(seed, 0xffff - seed * 5);
     }
 }
 
-TEST(tree_crash, incll_with_hints_comes_back_as_at_the_end_of_the_last_epoch) {
+TEST(tree_crash, incll_with_hints_restores_the_end_of_the_last_epoch) {
     for (u64 seed = 1; seed <= 10; ++seed) {
         SCOPED_TRACE("seed " + std::to_string(seed));
         crash_test<with_hints<incll_discipline>>(seed, 1);
     }
 }
 
-TEST(tree_crash, incll_with_small_values_in_leaves_comes_back_as_at_the_end_of_the_last_epoch) {
+TEST(tree_crash, incll_with_inlined_values_restores_the_end_of_the_last_epoch) {
     constexpr u64 wrap = u64{1} << masstree_detail::inlined::epoch_bits;
     for (u64 seed = 1; seed <= 10; ++seed) {
         SCOPED_TRACE("seed " + std::to_string(seed));
@@ -223,7 +222,7 @@ TEST(tree_crash, incll_with_small_values_in_leaves_comes_back_as_at_the_end_of_t
     }
 }
 
-TEST(tree_crash, logged_comes_back_as_at_the_end_of_the_last_epoch) {
+TEST(tree_crash, logged_restores_the_end_of_the_last_epoch) {
     for (u64 seed = 1; seed <= 10; ++seed) {
         SCOPED_TRACE("seed " + std::to_string(seed));
         crash_test<without_hints<logged_discipline>>(seed, 1);

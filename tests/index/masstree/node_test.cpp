@@ -1,4 +1,4 @@
-// The small parts of the tree, by themselves: keys as slices, records, interior nodes.
+// The tree's components by themselves: keys as slices, records, interior nodes.
 #include "index/masstree/node.hpp"
 
 #include "index/masstree/key.hpp"
@@ -23,10 +23,10 @@ std::string counted(std::size_t n) {
     return out;
 }
 
-TEST(key_cursor, gives_the_key_piece_by_piece_whatever_its_length) {
+TEST(key_cursor, returns_the_slices_of_keys_of_any_length) {
     for (std::size_t size = 0; size <= 33; ++size) {
         SCOPED_TRACE(size);
-        // Not behind a longer string: what lies beyond the key must not be looked at.
+        // A separate allocation, so that AddressSanitizer detects reads after the key.
         const auto bytes = std::make_unique<char[]>(size);
         const std::string key = counted(size);
         std::copy(key.begin(), key.end(), bytes.get());
@@ -55,7 +55,7 @@ TEST(key_cursor, gives_the_key_piece_by_piece_whatever_its_length) {
     }
 }
 
-TEST(record, takes_as_many_bytes_as_it_says_and_has_the_key_from_the_ninth_byte_on) {
+TEST(record, payload_covers_value_and_key_from_the_ninth_byte) {
     for (std::size_t size = 0; size <= 33; ++size) {
         for (const std::size_t value : {0U, 1U, 40U}) {
             const std::string key = counted(size);
@@ -75,7 +75,7 @@ TEST(record, takes_as_many_bytes_as_it_says_and_has_the_key_from_the_ninth_byte_
     }
 }
 
-TEST(record, is_not_sound_with_any_bit_of_it_changed) {
+TEST(record, any_flipped_bit_makes_it_unsound) {
     const std::string key = counted(11);
     std::vector<u64> room(4);
     auto* r = reinterpret_cast<record*>(room.data());
@@ -92,7 +92,7 @@ TEST(record, is_not_sound_with_any_bit_of_it_changed) {
     EXPECT_TRUE(r->is_sound(key, 4096));
 }
 
-TEST(record, says_its_sizes_and_checksum_as_they_were_given) {
+TEST(record, head_returns_sizes_and_checksum_as_given) {
     using masstree_detail::record_word;
     for (const u64 value : {u64{0}, u64{1}, (u64{1} << 27) - 1}) {
         for (const u64 tail : {u64{0}, u64{1}, u64{4095}}) {
@@ -107,7 +107,7 @@ TEST(record, says_its_sizes_and_checksum_as_they_were_given) {
     EXPECT_NE(record_word::checksum_of("a", "b", 16), record_word::checksum_of("a", "b", 32));
 }
 
-TEST(record, knows_its_own_key_from_any_layer) {
+TEST(record, rest_equals_only_its_own_key_in_any_layer) {
     const std::string key = counted(30);
     std::vector<u64> room(16);
     auto* r = reinterpret_cast<record*>(room.data());
@@ -123,11 +123,11 @@ TEST(record, knows_its_own_key_from_any_layer) {
     }
 }
 
-TEST(interior, leads_to_the_child_whose_range_has_the_slice) {
+TEST(interior, child_index_selects_the_child_whose_range_contains_the_slice) {
     for (unsigned count = 0; count <= interior::width; ++count) {
         interior n{};
         masstree_detail::store(n.count, count);
-        // The places behind the last key hold what was there once.
+        // The slots after the last key keep old values.
         for (unsigned k = 0; k < interior::width; ++k) {
             masstree_detail::store(n.keys[k], k < count ? 10 * (k + 1) : 1);
         }
@@ -139,7 +139,7 @@ TEST(interior, leads_to_the_child_whose_range_has_the_slice) {
     }
 }
 
-TEST(length_classes, of_one_slot_change_and_those_of_the_others_stay) {
+TEST(length_classes, changing_one_slot_keeps_the_others) {
     for (unsigned s = 0; s < 15; ++s) {
         for (unsigned c = 0; c <= masstree_detail::longer; ++c) {
             const u64 before = 0x0123456789012345;

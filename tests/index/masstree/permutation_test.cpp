@@ -1,4 +1,4 @@
-// Permutations against a list of slots.
+// Compares permutations with a list of slots.
 #include "index/masstree/permutation.hpp"
 
 #include "base/random.hpp"
@@ -13,12 +13,12 @@ namespace hf {
 namespace {
 
 template <class Width>
-class a_permutation : public ::testing::Test {
+class permutations : public ::testing::Test {
    protected:
     static constexpr unsigned width = Width::value;
     using slots_in_order = masstree_detail::permutation<width>;
 
-    /// The slots in order: the used ones, then the free ones.
+    /// The slots in rank order: the used ones, then the free ones.
     static std::vector<unsigned> slots(slots_in_order p) {
         std::vector<unsigned> all;
         for (unsigned r = 0; r < width; ++r) all.push_back(p.slot(r));
@@ -48,9 +48,9 @@ class a_permutation : public ::testing::Test {
 using widths =
     ::testing::Types<std::integral_constant<unsigned, 1>, std::integral_constant<unsigned, 2>,
                      std::integral_constant<unsigned, 14>, std::integral_constant<unsigned, 15>>;
-TYPED_TEST_SUITE(a_permutation, widths);
+TYPED_TEST_SUITE(permutations, widths);
 
-TYPED_TEST(a_permutation, is_filled_by_turns_from_both_halves) {
+TYPED_TEST(permutations, fills_both_halves_alternately) {
     using perm = typename TestFixture::slots_in_order;
     constexpr unsigned half = (TestFixture::width + 1) / 2;
     EXPECT_EQ(perm::empty().word(), perm::filled(0).word());
@@ -64,7 +64,7 @@ TYPED_TEST(a_permutation, is_filled_by_turns_from_both_halves) {
     }
 }
 
-TYPED_TEST(a_permutation, inserts_each_free_slot_at_each_rank) {
+TYPED_TEST(permutations, inserts_each_free_slot_at_each_rank) {
     using perm = typename TestFixture::slots_in_order;
     for (unsigned n = 0; n < TestFixture::width; ++n) {
         const perm p = perm::filled(n);
@@ -81,7 +81,7 @@ TYPED_TEST(a_permutation, inserts_each_free_slot_at_each_rank) {
     }
 }
 
-TYPED_TEST(a_permutation, removes_at_each_rank_and_puts_the_slot_last) {
+TYPED_TEST(permutations, remove_at_each_rank_moves_the_slot_to_the_end) {
     using perm = typename TestFixture::slots_in_order;
     for (unsigned n = 1; n <= TestFixture::width; ++n) {
         const perm p = perm::filled(n);
@@ -96,7 +96,7 @@ TYPED_TEST(a_permutation, removes_at_each_rank_and_puts_the_slot_last) {
     }
 }
 
-TYPED_TEST(a_permutation, follows_a_list_through_random_changes) {
+TYPED_TEST(permutations, matches_a_list_after_random_changes) {
     using perm = typename TestFixture::slots_in_order;
     for (const u64 seed : {1, 2, 3, 4}) {
         SCOPED_TRACE("seed " + std::to_string(seed));
@@ -128,7 +128,7 @@ TYPED_TEST(a_permutation, follows_a_list_through_random_changes) {
     }
 }
 
-TEST(a_word, that_is_no_permutation_is_told) {
+TEST(permutation, invalid_words_are_detected) {
     using perm = masstree_detail::permutation<14>;
     const u64 good = perm::filled(3).word();
     EXPECT_TRUE(perm(good).is_valid());

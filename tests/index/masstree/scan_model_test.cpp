@@ -1,5 +1,5 @@
-// Scans against a sorted list of keys: every bound and what lies just behind it, both directions,
-// with the bound and without it, with a stop at any visit.
+// Compares scans with a sorted list of keys: from every bound and from right after it, in both
+// directions, with and without the bound, stopped at any visit.
 #include "base/random.hpp"
 #include "index/masstree/tree_fixture.hpp"
 #include "support/effort.hpp"
@@ -18,8 +18,8 @@ namespace {
 
 using key_list = std::vector<std::string>;
 
-/// Keys that end before, at and behind the end of a slice, in three layers; some differ only in
-/// how many zeros they end with.
+/// Keys that end before, at and after the end of a slice, in three layers; some differ only in the
+/// number of trailing zeros.
 key_list universe_of_slices() {
     const key_list blocks{std::string(8, '\0'), std::string(7, 'a') + '\0', std::string(8, 'a')};
     key_list prefixes{""};
@@ -40,7 +40,7 @@ key_list universe_of_slices() {
     return {all.begin(), all.end()};
 }
 
-/// Where scans begin: every key, and next to it what is no key.
+/// Bounds of scans: every key, and absent keys next to it.
 key_list bounds_of(const key_list& universe) {
     std::set<std::string> all(universe.begin(), universe.end());
     for (const auto& k : universe) {
@@ -54,7 +54,7 @@ key_list bounds_of(const key_list& universe) {
     return {all.begin(), all.end()};
 }
 
-/// What a scan must visit.
+/// The keys that a scan must visit.
 key_list expected_scan(const key_list& sorted, const std::optional<std::string>& from,
                        bool exclusive, bool backward, std::size_t stop_after) {
     key_list out;
@@ -128,7 +128,7 @@ class scan_model : public ::testing::Test {
 using scanned_disciplines = ::testing::Types<transient_discipline, incll_discipline>;
 TYPED_TEST_SUITE(scan_model, scanned_disciplines);
 
-TYPED_TEST(scan_model, scans_visit_what_a_sorted_list_has_from_every_bound) {
+TYPED_TEST(scan_model, scans_match_a_sorted_list_from_every_bound) {
     const key_list universe = universe_of_slices();
     const key_list bounds = bounds_of(universe);
     xoshiro256ss r(1);
@@ -145,7 +145,7 @@ TYPED_TEST(scan_model, scans_visit_what_a_sorted_list_has_from_every_bound) {
     }
 }
 
-TYPED_TEST(scan_model, one_key_is_found_from_every_bound) {
+TYPED_TEST(scan_model, scans_of_one_key_match_from_every_bound) {
     const key_list universe = universe_of_slices();
     const key_list bounds = bounds_of(universe);
     for (std::size_t i = 0; i < universe.size(); i += 7) {
@@ -161,8 +161,8 @@ TYPED_TEST(scan_model, one_key_is_found_from_every_bound) {
     }
 }
 
-/// Slices at both ends of their range, and leaves that begin and end with each of the keys.
-TYPED_TEST(scan_model, borders_of_leaves_neither_hide_nor_repeat_a_key) {
+/// Slices at both ends of the range, and leaves that begin and end with each of the keys.
+TYPED_TEST(scan_model, leaf_boundaries_neither_hide_nor_repeat_keys) {
     key_list keys{std::string(8, '\0'), std::string(8, '\xff'), std::string(9, '\xff')};
     for (unsigned i = 1; i < 60; ++i) {
         keys.push_back(std::string(7, '\0') + static_cast<char>(4 * i));

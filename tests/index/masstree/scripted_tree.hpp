@@ -1,9 +1,9 @@
-// scripted_tree.hpp: a tree whose adapter and heap do what a test says at each step.
+// scripted_tree.hpp: a tree whose adapter and heap call the test at each step.
 //
-// Purpose. What comes between two steps of a writer, and what fails there, without threads or luck:
-// hooks of the adapter and of the heap call the test, which looks at the nodes, changes them as
-// another thread would, or says that there is no room. Nodes are small, so a few records make a
-// tree of several levels.
+// Purpose. Tests concurrent changes and failures between two steps of a writer deterministically,
+// without threads: hooks of the adapter and of the heap call the test, which checks the nodes,
+// changes them as another thread would, or makes an allocation fail. Nodes are small, so a few
+// records make a tree of several levels.
 #pragma once
 
 #include "index/masstree/audit.hpp"
@@ -14,7 +14,7 @@
 namespace hf::test {
 
 struct script {
-    unsigned steps_left = ~0U;  ///< steps that may fail and don't; then one that does
+    unsigned steps_left = ~0U;  ///< number of fallible steps that succeed; the next one fails
     std::function<void(u64 offset)> node_dropped;
     std::function<void(masstree_detail::transient_leaf&)> arrived;
     std::function<void(masstree_detail::word&)> before_publish;
@@ -29,7 +29,7 @@ struct script {
 inline script the_script;
 
 struct scripted_leaf : masstree_detail::transient_leaf {
-    static constexpr unsigned width = 10;  // as many as may have the same slice
+    static constexpr unsigned width = 10;  // the maximum number of entries with one slice
 };
 struct scripted_interior : masstree_detail::interior {
     static constexpr unsigned width = 3;
@@ -62,7 +62,7 @@ class scripted_adapter : public masstree_detail::transient_adapter {
         if (the_script.arrived) the_script.arrived(n);
     }
     static void arrive_taken_over(operation& op, leaf& n) { arrive(op, n); }
-    static void turned_interior(operation& /*op*/, interior& n) {
+    static void root_became_interior(operation& /*op*/, interior& n) {
         masstree_detail::store(n.log_epoch, 0);
     }
     static result<void> before_value_change(operation& /*op*/, leaf& /*n*/, unsigned /*slot*/) {

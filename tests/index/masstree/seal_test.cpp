@@ -1,4 +1,4 @@
-// Seals: each flipped bit is told, and each leaf's are its own.
+// Seals: each flipped bit is detected, and each leaf has different seals.
 #include "base/random.hpp"
 #include "index/masstree/checkpoint/leaf.hpp"
 
@@ -23,7 +23,7 @@ constexpr kind kinds[] = {
 
 u64 some_place(xoshiro256ss& r) { return 16 + 64 * r.below(window_size / 64); }
 
-TEST(seal, leaves_the_word_as_it_is_and_tells_each_flipped_bit) {
+TEST(seal, seal_keeps_the_word_and_detects_each_flipped_bit) {
     xoshiro256ss r(11);
     for (const kind& k : kinds) {
         for (int i = 0; i < 2000; ++i) {
@@ -40,8 +40,8 @@ TEST(seal, leaves_the_word_as_it_is_and_tells_each_flipped_bit) {
     }
 }
 
-/// As often as its bits promise, and not more often.
-TEST(seal, is_another_in_another_place) {
+/// As often as the number of its bits implies.
+TEST(seal, seal_depends_on_the_place) {
     xoshiro256ss r(12);
     const double chances[] = {16, 65536, 256};
     for (unsigned k = 0; k < std::size(kinds); ++k) {
@@ -55,7 +55,7 @@ TEST(seal, is_another_in_another_place) {
     }
 }
 
-TEST(seal, of_a_leaf_is_that_of_its_offset) {
+TEST(seal, seal_of_a_leaf_uses_its_offset) {
     masstree_detail::durable_leaf n{};
     const u64 place = reinterpret_cast<u64>(&n) & window_mask;
     const u64 filled = masstree_detail::leaf_permutation::filled(9).word();

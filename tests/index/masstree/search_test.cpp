@@ -1,4 +1,4 @@
-// Each kind of instructions against a loop that nobody can get wrong.
+// Compares the search with each instruction set with a simple loop.
 #include "index/masstree/search.hpp"
 
 #include "base/random.hpp"
@@ -17,7 +17,7 @@ namespace {
 namespace search = masstree_detail::search;
 using masstree_detail::word;
 
-/// Neighbours in each order that a comparison could take for the one of numbers without a sign.
+/// Adjacent values in each order that a signed or partial comparison would get wrong.
 const std::vector<u64>& telling() {
     static const std::vector<u64> all{0,
                                       1,
@@ -35,7 +35,7 @@ const std::vector<u64>& telling() {
     return all;
 }
 
-/// N keys between words that must not be taken for keys.
+/// N keys between words that must not be read as keys.
 template <std::size_t N>
 struct keys_between {
     std::array<word, 3> before;
@@ -72,7 +72,7 @@ void try_kind() {
     }
 }
 
-/// What is used of them.
+/// The implementation that is selected at run time.
 struct chosen {
     template <std::size_t N>
     static search::mask equal(const std::array<word, N>& keys, u64 slice) {
@@ -91,15 +91,15 @@ using instructions =
     testing::Types<search::by_words, search::by_sse4, search::by_avx2, search::by_avx512, chosen>;
 TYPED_TEST_SUITE(masstree_search, instructions);
 
-TYPED_TEST(masstree_search, finds_what_a_loop_finds_among_14_keys) { try_kind<TypeParam, 14>(); }
-TYPED_TEST(masstree_search, finds_what_a_loop_finds_among_15_keys) { try_kind<TypeParam, 15>(); }
+TYPED_TEST(masstree_search, matches_a_loop_with_14_keys) { try_kind<TypeParam, 14>(); }
+TYPED_TEST(masstree_search, matches_a_loop_with_15_keys) { try_kind<TypeParam, 15>(); }
 
-TEST(interior, sends_a_slice_to_the_child_behind_the_last_key_that_is_not_above_it) {
+TEST(interior, child_index_ignores_slots_after_the_last_key) {
     auto made = std::make_unique<masstree_detail::interior>();
     masstree_detail::interior& n = *made;
     for (u64 count = 0; count <= n.width; ++count) {
         n.count = count;
-        // What lies behind the last key is of an earlier time, and may be less.
+        // Values after the last key are old, and may be smaller.
         for (u64 i = 0; i < n.width; ++i) n.keys[i] = i < count ? 10 * (i + 1) : 0;
         for (u64 slice = 0; slice < 10 * (n.width + 2); ++slice) {
             ASSERT_EQ(n.child_index(slice), std::min(slice / 10, count)) << count << ' ' << slice;

@@ -1,5 +1,5 @@
-// Splits and removals, step by step: every place of a full node, every order of removal, every step
-// that may fail, and other threads between two steps.
+// Splits and removals, step by step: every position in a full node, every order of removal, a
+// failure at every fallible step, and other threads between two steps.
 #include "base/random.hpp"
 #include "index/masstree/scripted_tree.hpp"
 
@@ -64,7 +64,7 @@ class tree_shape : public ::testing::Test {
     }
     u64 generation() { return version_lock::generation_bits(e_.machine().generation()); }
 
-    /// Each node by its offset, layers below included.
+    /// The words of each node by its offset, including layers below.
     using picture = std::map<u64, std::array<u64, sizeof(transient_leaf) / 8>>;
     void see(u64 offset, picture& seen) {
         auto& words = seen[offset];
@@ -88,7 +88,7 @@ class tree_shape : public ::testing::Test {
         return seen;
     }
 
-    /// The tree is sound, holds what it should, and nobody is at work in it.
+    /// Checks that the tree is sound and has the expected contents, and that no node is locked.
     audit_report expect_sound(bool tidy = true) {
         EXPECT_EQ(e_.all(),
                   (std::vector<std::pair<std::string, std::string>>(model_.begin(), model_.end())));
@@ -106,7 +106,7 @@ class tree_shape : public ::testing::Test {
         return report;
     }
 
-    /// What readers must be told of has changed the version of its node.
+    /// Checks that each change that readers must notice has changed the node's version.
     void expect_told(const picture& before, const picture& now) {
         for (const auto& [offset, old] : before) {
             const auto here = now.find(offset);
@@ -152,9 +152,9 @@ class tree_shape : public ::testing::Test {
     u64 values_ = 0;
 };
 
-// A run of keys into each gap of trees of one, two, three levels and more: each rank of a full
-// leaf, each child of a full interior node.
-TEST_F(tree_shape, is_sound_after_each_split_wherever_it_happens) {
+// Inserts a run of keys into each gap of trees of one, two, three and more levels: covers each rank
+// of a full leaf, and each child of a full interior node.
+TEST_F(tree_shape, tree_is_sound_after_a_split_at_every_position) {
     for (const auto& [first, apart] : {std::pair(10U, 1U), {41U, 5U}, {130U, 27U}}) {
         for (unsigned gap = 0; gap <= first; gap += apart) {
             for (unsigned i = 1; i <= first; ++i) put(key(u64{i} << 8));
@@ -169,26 +169,26 @@ TEST_F(tree_shape, is_sound_after_each_split_wherever_it_happens) {
     }
 }
 
-TEST_F(tree_shape, keeps_nodes_full_where_keys_come_in_order) {
+TEST_F(tree_shape, sequential_inserts_leave_full_nodes) {
     const auto ceiling = [](u64 n, u64 by) { return (n + by - 1) / by; };
     for (u64 n = 1; n <= 200; ++n) {
         put(key(n));
         const audit_report report = expect_sound();
         EXPECT_EQ(report.tree.leaves, ceiling(n, scripted_leaf::width)) << n;
     }
-    // Three of four children stay where a full interior node is divided.
+    // A full interior node that is split keeps three of four children.
     const auto figures = audit(e_.machine()).tree;
     EXPECT_EQ(figures.leaves, 20U);
     EXPECT_EQ(figures.interiors, 7U + 2U + 1U);
 }
 
-TEST_F(tree_shape, is_sound_after_each_removal_in_whatever_order) {
+TEST_F(tree_shape, tree_is_sound_after_removals_in_any_order) {
     for (unsigned seed = 0; seed < 8; ++seed) {
         SCOPED_TRACE("seed " + std::to_string(seed));
         xoshiro256ss r(seed + 1);
         std::vector<std::string> keys;
         for (unsigned i = 1; i <= 24 + seed * 5; ++i) keys.push_back(key(i));
-        // Layers of one leaf, of more, and below each other.
+        // Layers of one leaf, of several, and nested ones.
         for (unsigned i = 0; i < seed % 4 * 6; ++i) {
             keys.push_back("layer__1layer__2" + std::to_string(i));
             keys.push_back("layer__3" + std::to_string(i));
@@ -209,8 +209,9 @@ TEST_F(tree_shape, is_sound_after_each_removal_in_whatever_order) {
     }
 }
 
-// Each step that may fail of each kind of change: nothing has changed then, or all has.
-TEST_F(tree_shape, changes_nothing_where_there_is_no_room) {
+// Lets each fallible step of each kind of change fail: then either nothing has changed, or
+// everything.
+TEST_F(tree_shape, failed_allocations_leave_the_tree_unchanged) {
     for (unsigned i = 1; i <= 130; ++i) put(key(u64{i} << 8));
     for (unsigned i = 0; i < 12; ++i) put("layer__1" + std::to_string(i));
     put("shared__tail____of one");
@@ -228,7 +229,7 @@ TEST_F(tree_shape, changes_nothing_where_there_is_no_room) {
             if (done) return;
         }
     };
-    for (unsigned i = 0; i < 60; ++i) {  // into full leaves, into leaves with room, of all heights
+    for (unsigned i = 0; i < 60; ++i) {  // into full leaves, into leaves with room, at all heights
         until_it_works("put", [&] { return try_put(key((u64{i % 20} << 8) + 1 + i / 20), "x"); });
     }
     until_it_works("a value", [&] { return try_put(key(256), "other"); });
@@ -236,8 +237,9 @@ TEST_F(tree_shape, changes_nothing_where_there_is_no_room) {
     until_it_works("removal", [&] { return try_remove(key(256)); });
 }
 
-// What cannot be unlinked for want of room, or because somebody is at work there, stays, empty.
-TEST_F(tree_shape, keeps_an_empty_leaf_that_cannot_be_unlinked) {
+// A leaf that cannot be unlinked, because of missing memory or a lock held by another thread, stays
+// empty.
+TEST_F(tree_shape, empty_leaf_stays_if_it_cannot_be_unlinked) {
     for (const unsigned leaf : {0U, 1U, 3U, 6U}) {
         for (const char who : {'l', 'r', 'n'}) {
             for (unsigned i = 0; i < 100; ++i) put(key(i));
@@ -254,12 +256,13 @@ TEST_F(tree_shape, keeps_an_empty_leaf_that_cannot_be_unlinked) {
                 who == 'n' ? nullptr : &at(leaf_of(who == 'l' ? leaf - 1 : leaf + 1));
             for (unsigned i = 1; i < 10; ++i) remove(key(leaf * 10 + i));
             if (other != nullptr) other->version.lock(generation());
-            if (other == nullptr) the_script.steps_left = 1;  // the removal, not its unlinking
+            // the removal succeeds, its unlinking fails
+            if (other == nullptr) the_script.steps_left = 1;
             remove(key(leaf * 10));
             the_script.steps_left = ~0U;
             if (other != nullptr) other->version.unlock();
             const auto figures = expect_sound(false).tree;
-            // The right neighbour is asked only where the leaf is its parent's first.
+            // The right neighbour is locked only if the leaf is its parent's first child.
             if (who != 'r') {
                 EXPECT_EQ(figures.empty_leaves, 1U) << leaf << who;
             }
@@ -275,7 +278,7 @@ TEST_F(tree_shape, keeps_an_empty_leaf_that_cannot_be_unlinked) {
 class layer_removal : public tree_shape {
    protected:
     static constexpr const char* prefix = "layer__1layer__2";
-    /// A layer whose only leaf has gone, as another thread finds it before it is taken out.
+    /// Calls meanwhile() when the only leaf of a layer is empty, before the layer is removed.
     template <class F>
     void when_it_is_empty(F&& meanwhile) {
         for (unsigned i = 0; i < 11; ++i) put(prefix + std::to_string(i));
@@ -301,7 +304,7 @@ class layer_removal : public tree_shape {
     }
 };
 
-TEST_F(layer_removal, leaves_a_layer_that_is_in_use_again) {
+TEST_F(layer_removal, layer_that_is_in_use_again_stays) {
     for (const unsigned count : {1U, 5U, 11U, 40U}) {  // a leaf, and interior nodes
         when_it_is_empty([&] {
             in_another_thread([&] {
@@ -314,7 +317,7 @@ TEST_F(layer_removal, leaves_a_layer_that_is_in_use_again) {
     }
 }
 
-TEST_F(layer_removal, finds_that_another_has_removed_the_layer) {
+TEST_F(layer_removal, layer_removed_by_another_thread_is_detected) {
     for (const char* then : {"", "layer__1", "layer__1x", "layer__1layer__2x", "layer__0"}) {
         when_it_is_empty([&] {
             in_another_thread([&] {
@@ -329,11 +332,12 @@ TEST_F(layer_removal, finds_that_another_has_removed_the_layer) {
     }
 }
 
-TEST_F(layer_removal, leaves_a_layer_whose_root_is_locked) {
+TEST_F(layer_removal, layer_with_a_locked_root_stays) {
     node* held = nullptr;
     when_it_is_empty([&] {
         for (const auto& [offset, words] : see_all()) {
-            if (offset != tree().root()) held = &at(offset);  // both layers' roots come by
+            // the roots of both layers are visited
+            if (offset != tree().root()) held = &at(offset);
             const bool is_empty = (words[0] & version_word::leaf) != 0 && (words[1] & 15) == 0;
             if (is_empty) break;
         }
@@ -346,10 +350,10 @@ TEST_F(layer_removal, leaves_a_layer_whose_root_is_locked) {
     EXPECT_EQ(expect_sound().tree.layers, 1U);
 }
 
-TEST_F(layer_removal, starts_over_where_the_layer_above_is_gone) {
+TEST_F(layer_removal, removal_restarts_if_the_layer_above_was_removed) {
     node* above = nullptr;
     when_it_is_empty([&] {
-        the_script.arrived = [&](transient_leaf& n) {  // the first layer's leaf, on the way down
+        the_script.arrived = [&](transient_leaf& n) {  // the first layer's leaf, during the descent
             the_script.arrived = {};
             const masstree_detail::permutation<scripted_leaf::width> p(load(n.order));
             above = &at(masstree_detail::value_word::offset(load(n.values[p.slot(0)])));
@@ -365,7 +369,7 @@ TEST_F(layer_removal, starts_over_where_the_layer_above_is_gone) {
     expect_sound(false);
 }
 
-TEST_F(layer_removal, marks_the_root_before_it_is_out_of_reach) {
+TEST_F(layer_removal, root_is_marked_before_it_is_unlinked) {
     put("shared__1");
     put("shared__2");
     remove("shared__1");
@@ -384,9 +388,9 @@ TEST_F(layer_removal, marks_the_root_before_it_is_out_of_reach) {
     EXPECT_EQ(published, 2U);
 }
 
-// A reader looks at a leaf's words before it looks at its version again. What it takes for damage
-// is none if the leaf was a root, and has become an interior node meanwhile.
-TEST(scripted_readers, take_a_root_that_has_turned_for_no_damage) {
+// A reader reads a leaf's words before it checks its version again. It must not report damage if
+// the leaf was a root that has become an interior node meanwhile.
+TEST(scripted_readers, root_that_became_an_interior_node_is_not_reported_as_damage) {
     using scripted_engine = test_engine<scripted_discipline>;
     using way_of_reading = std::function<bool(scripted_engine&)>;
     const auto reads = [](scripted_engine& e, bool up) {
@@ -417,7 +421,7 @@ TEST(scripted_readers, take_a_root_that_has_turned_for_no_damage) {
             for (unsigned i = 0; i < scripted_leaf::width; ++i) {
                 e.put("k" + std::to_string(i), "x");
             }
-            unsigned sees = 0;  // damage, so often
+            unsigned sees = 0;  // number of times the reader finds damage
             bool turns = false;
             the_script.arrived = [&](transient_leaf& n) {
                 if (sees == 0) return;
@@ -438,8 +442,9 @@ TEST(scripted_readers, take_a_root_that_has_turned_for_no_damage) {
     the_script = {};
 }
 
-// However often a leaf changes under the look at it: that others get on is no sign of damage.
-TEST(scripted_readers, scan_a_leaf_that_always_changes_until_it_does_not) {
+// A leaf that changes during every read is not a sign of damage, because other threads make
+// progress.
+TEST(scripted_readers, scan_retries_while_a_leaf_keeps_changing) {
     the_script = {};
     test_engine<scripted_discipline> e("", by_hand());
     e.put("a", "x");
@@ -470,14 +475,15 @@ TEST(scripted_readers, scan_a_leaf_that_always_changes_until_it_does_not) {
     the_script = {};
 }
 
-// Naive: the place nearest to the wish where slices differ, the left one of two.
-TEST(cut_between_slices, is_where_slices_differ_next_to_the_wish) {
+// Reference implementation: the closest position to the wish where slices differ; the left one of
+// two.
+TEST(cut_between_slices, cut_is_the_closest_position_between_different_slices) {
     struct one {
         u64 slice;
     };
     for (unsigned count = 2; count <= 12; ++count) {
         for (unsigned steps = 1; steps < 1U << (count - 1); ++steps) {
-            std::array<one, 13> all{};  // one more than there are: never to be cut off
+            std::array<one, 13> all{};  // one more than there are: must not be a cut
             for (unsigned i = 1; i < count; ++i) {
                 all[i].slice = all[i - 1].slice + (steps >> (i - 1) & 1);
             }

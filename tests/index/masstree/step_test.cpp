@@ -1,5 +1,5 @@
-// The tree changes under an operation, at each of its steps: a get, a scan, a put must come out as
-// if it had been before or after the change.
+// The tree changes at each step of an operation: a get, scan or put must return what it would
+// before or after the change.
 #include "index/masstree/watched_tree.hpp"
 #include "support/effort.hpp"
 
@@ -36,7 +36,7 @@ keys_of_change together(keys_of_change a, const keys_of_change& b) {
     return a;
 }
 
-/// What happens meanwhile: keys go, in order, then keys come.
+/// The concurrent change: removes keys in order, then inserts keys.
 struct change_case {
     const char* name;
     keys_of_change gone;
@@ -71,7 +71,7 @@ class tree_step : public ::testing::TestWithParam<bool> {
             return decision{old ? decision::action::erase : decision::action::keep, 0};
         }));
     }
-    /// The tree has these keys and no others, and its shape follows from them.
+    /// Makes the tree contain exactly these keys, with a reproducible shape.
     void rebuild(const keys_of_change& keys) {
         for (const auto& [k, v] : e_.all()) e_.remove(k);
         e_.epochs().end_epoch();
@@ -85,12 +85,13 @@ class tree_step : public ::testing::TestWithParam<bool> {
     static bool has(const keys_of_change& all, const std::string& k) {
         return std::find(all.begin(), all.end(), k) != all.end();
     }
-    /// There before the change, and after it, and all the time.
+    /// Whether the key exists before, during and after the change.
     [[nodiscard]] bool stays(const std::string& k, const change_case& c) const {
         return has(present_, k) && !has(c.gone, k);
     }
 
-    /// `act` with the change at its first step, then at the second, ... until it has no more.
+    /// Runs `act` with the change at its first step, then at the second, and so on until it has no
+    /// more steps.
     template <class F>
     void at_each_step(const keys_of_change& keys, const change_case& c, bool writing, F&& act) {
         for (unsigned step = 1; step < 1000; ++step) {
@@ -126,7 +127,7 @@ class tree_step : public ::testing::TestWithParam<bool> {
                 EXPECT_FALSE(stays(key, c)) << key << " is there, and was not found";
             }
         });
-        // Hints that the last get, or the change, has left behind.
+        // With the hints that the last get, or the change, has stored.
         if (HasFailure()) return;
         at_each_step(keys, c, false, [&](operation& op) {
             const auto once = [&] {
@@ -142,7 +143,7 @@ class tree_step : public ::testing::TestWithParam<bool> {
             EXPECT_EQ(once(), now) << key;
         });
     }
-    /// Many keys at once. With hints: those that the first search, or the change, has left behind.
+    /// Looks up many keys at once; with the hints that the first search, or the change, has stored.
     void expect_finds(const keys_of_change& keys, const change_case& c,
                       const keys_of_change& asked) {
         const std::vector<std::string_view> views(asked.begin(), asked.end());
@@ -220,7 +221,7 @@ class tree_step : public ::testing::TestWithParam<bool> {
         });
     }
 
-    /// These keys and no others, each with its value, in order, and each found by itself.
+    /// Checks that these keys and no others exist, each with its value, by a scan and by gets.
     void expect_all(keys_of_change expected) {
         std::sort(expected.begin(), expected.end());
         expected.erase(std::unique(expected.begin(), expected.end()), expected.end());
@@ -233,14 +234,14 @@ class tree_step : public ::testing::TestWithParam<bool> {
         for (const auto& k : expected) EXPECT_TRUE(e_.get(k)) << k;
     }
 
-    /// The first word of the region, where a link that is none leads.
+    /// The first word of the region, at the offset of an invalid link.
     u64 load_header() { return *reinterpret_cast<const u64*>(t().base()); }
     void make_header_readable(bool so) {
         ASSERT_EQ(::mprotect(t().base(), 4096, so ? PROT_READ | PROT_WRITE : PROT_NONE), 0);
     }
 
-    /// Puts `key`, or removes it, in another thread, whenever a step of the change has locked all
-    /// that it changes; the other then waits for what it needs of that, if it is quick.
+    /// Another thread puts or removes `key` whenever a step of the change has locked all nodes that
+    /// it changes; the thread then waits for the locks it needs.
     void expect_waits(const keys_of_change& keys, const change_case& c, const std::string& key,
                       bool removing) {
         for (unsigned turn = 1; turn < 1000; ++turn) {
@@ -283,8 +284,8 @@ class tree_step : public ::testing::TestWithParam<bool> {
         FAIL() << "no end of splits";
     }
 
-    /// Puts `key`; the first keys come when its leaf is locked, the others at a step after that, if
-    /// they need not wait for what is locked by then. False: there is no such step.
+    /// Puts `key`. The `first` keys are inserted when its leaf is locked, the `second` ones at a
+    /// later step, if they need not wait for the locks held by then. False: there is no such step.
     bool put_between(const std::string& key, const keys_of_change& first,
                      const keys_of_change& second, unsigned step) {
         operation op(e_.checkpoint());
@@ -343,7 +344,7 @@ std::vector<change_case> changes_of(const std::string& prefix, unsigned end) {
 
 const std::string second_layer = "layer...";
 
-TEST_P(tree_step, gets_find_what_stays_whatever_changes_under_them) {
+TEST_P(tree_step, gets_find_unchanged_keys_during_any_change) {
     for (const std::string& prefix : {std::string(), second_layer}) {
         for (const unsigned count : {1U, 15U, 40U}) {
             const keys_of_change keys = range_of(prefix, 0, 10 * count, 10);
@@ -358,7 +359,7 @@ TEST_P(tree_step, gets_find_what_stays_whatever_changes_under_them) {
     }
 }
 
-TEST_P(tree_step, keys_at_a_cut_are_found_to_the_right_of_it) {
+TEST_P(tree_step, keys_at_a_split_point_are_found_to_its_right) {
     for (const unsigned end : {150U, 300U}) {
         const keys_of_change keys = range_of("", 0, end, 10);
         for (const change_case& c : changes_of("", end)) {
@@ -371,16 +372,16 @@ TEST_P(tree_step, keys_at_a_cut_are_found_to_the_right_of_it) {
     }
 }
 
-TEST_P(tree_step, finds_of_many_keys_find_what_stays_whatever_changes_under_them) {
+TEST_P(tree_step, find_many_finds_unchanged_keys_during_any_change) {
     for (const std::string& prefix : {std::string(), second_layer}) {
         for (const unsigned count : {1U, 15U, 40U, 200U}) {
-            // The dearest. Of a second layer it has nothing new, nor paths for a sanitizer.
+            // This is the slowest case, and a second layer adds no paths for a sanitizer.
             if (count == 200 && (is_sanitized || prefix == second_layer)) continue;
             const unsigned end = 10 * count;
             const keys_of_change keys = range_of(prefix, 0, end, 10);
             for (const change_case& c : changes_of(prefix, end)) {
-                // Neighbours, keys from everywhere, and some that are not there; more than one leaf
-                // has, and in no order.
+                // Adjacent keys, keys from everywhere, and absent keys; more than one leaf
+                // contains, and unsorted.
                 expect_finds(keys, c, range_of(prefix, 0, 80, 5));
                 expect_finds(
                     keys, c,
@@ -393,8 +394,8 @@ TEST_P(tree_step, finds_of_many_keys_find_what_stays_whatever_changes_under_them
     }
 }
 
-/// A layer's root is a leaf again, and then an interior node, while one looks to the right of it.
-TEST_P(tree_step, gets_follow_no_link_of_a_leaf_that_is_none_any_more) {
+/// While a reader moves right, a layer's root becomes a leaf again, and then an interior node.
+TEST_P(tree_step, gets_follow_no_link_of_a_node_that_is_no_longer_a_leaf) {
     const keys_of_change others = range_of("", 1005, 1505, 10);
     for (unsigned first = 1; first < 10; ++first) {
         for (unsigned then = 1; then < 6; ++then) {
@@ -406,7 +407,7 @@ TEST_P(tree_step, gets_follow_no_link_of_a_leaf_that_is_none_any_more) {
                 steps::change = [&] {
                     make_change(op, {"", {}, others});
                     make_change(op, {"", others, {others[0]}});
-                    steps::left = then;  // the assignment ends this function's own captures
+                    steps::left = then;  // the assignment destroys this function's own captures
                     steps::change = [&] {
                         make_change(op, {"", {}, others});
                         make_header_readable(false);
@@ -424,7 +425,7 @@ TEST_P(tree_step, gets_follow_no_link_of_a_leaf_that_is_none_any_more) {
     }
 }
 
-TEST_P(tree_step, scans_keep_their_order_and_leave_out_nothing_that_stays) {
+TEST_P(tree_step, scans_visit_unchanged_keys_in_order_during_any_change) {
     for (const std::string& prefix : {std::string(), second_layer}) {
         keys_of_change keys = range_of(prefix, 0, 400, 10);
         keys.push_back("0");
@@ -442,7 +443,7 @@ TEST_P(tree_step, scans_keep_their_order_and_leave_out_nothing_that_stays) {
 }
 
 /// Full leaves begin with 0, 150 and 300.
-TEST_P(tree_step, scans_visit_nothing_twice_where_leaves_go) {
+TEST_P(tree_step, scans_visit_nothing_twice_while_leaves_are_removed) {
     const keys_of_change keys = range_of("", 0, 400, 10);
     const keys_of_change last = range_of("", 300, 400, 10);
     const std::vector<change_case> changes = {
@@ -461,7 +462,7 @@ TEST_P(tree_step, scans_visit_nothing_twice_where_leaves_go) {
     }
 }
 
-TEST_P(tree_step, puts_go_where_gets_look) {
+TEST_P(tree_step, puts_during_any_change_are_found_by_gets) {
     for (const std::string& prefix : {std::string(), second_layer}) {
         const keys_of_change keys = range_of(prefix, 0, 400, 10);
         for (const change_case& c : changes_of(prefix, 400)) {
@@ -473,14 +474,15 @@ TEST_P(tree_step, puts_go_where_gets_look) {
     }
 }
 
-/// Whoever waits for a leaf, or for its parent, finds it split, or gone, or no leaf any more.
-TEST_P(tree_step, who_waits_for_a_node_looks_again_whether_it_is_the_right_one) {
+/// A writer that waits for a leaf, or for its parent, finds it split, deleted, or no longer a leaf.
+TEST_P(tree_step, put_that_waited_for_a_lock_checks_the_node_again) {
     for (const std::string& prefix : {std::string(), second_layer}) {
         for (const unsigned count : {15U, 60U}) {
             const keys_of_change keys = range_of(prefix, 0, 10 * count, 10);
             for (const change_case& c : changes_of(prefix, 10 * count)) {
                 std::vector<unsigned> places = {2U, 5 * count + 8, 10 * (count - 1) + 2};
-                // Of the first leaf each, for the first change: one of them is where it is cut.
+                // For the first change, all positions in the first leaf: one of them is where it is
+                // cut.
                 const bool all = prefix.empty() && c.gone.empty() && c.come.size() == count;
                 for (unsigned i = 0; all && i < 150; i += 5) places.push_back(i);
                 for (const unsigned i : places) {
@@ -492,7 +494,7 @@ TEST_P(tree_step, who_waits_for_a_node_looks_again_whether_it_is_the_right_one) 
     }
 }
 
-TEST_P(tree_step, who_waits_to_remove_looks_again_whether_it_is_the_right_node) {
+TEST_P(tree_step, remove_that_waited_for_a_lock_checks_the_node_again) {
     const keys_of_change keys = range_of("", 0, 600, 10);
     for (change_case c : changes_of("", 600)) {
         for (const unsigned i : {0U, 150U, 300U, 590U}) {
@@ -504,10 +506,11 @@ TEST_P(tree_step, who_waits_to_remove_looks_again_whether_it_is_the_right_node) 
     }
 }
 
-/// A put has locked a full leaf, and looks for its parent, which has been divided since it was
-/// passed; and while the way is looked for anew, it changes once more.
-TEST_P(tree_step, a_split_finds_its_parents_wherever_they_have_gone) {
-    // Full leaves of 150 each, parents of four of them, and theirs of four, too: 4800 is a border.
+/// A put has locked a full leaf and searches for its parent, which was split after the descent; and
+/// during the new descent it changes once more.
+TEST_P(tree_step, split_finds_parents_that_were_split_meanwhile) {
+    // Full leaves of 150 each, parents of four leaves, and grandparents of four: 4800 is a
+    // boundary.
     const keys_of_change keys = range_of("", 0, 6000, 10);
     const auto spread = [](unsigned first, unsigned end) { return range_of("", first, end, 3); };
     for (const unsigned number : {3005U, 3305U, 3455U, 4655U}) {
@@ -532,7 +535,7 @@ TEST_P(tree_step, a_split_finds_its_parents_wherever_they_have_gone) {
 }
 
 /// The changes split the root, or leave a single node of it.
-TEST_P(tree_step, gets_find_what_stays_when_interior_nodes_change) {
+TEST_P(tree_step, gets_find_unchanged_keys_while_interior_nodes_change) {
     const keys_of_change keys = range_of("", 0, 2100, 10);
     for (const change_case& c : changes_of("", 2100)) {
         for (const unsigned i : {0U, 700U, 1060U, 1500U, 2090U}) {
@@ -542,8 +545,8 @@ TEST_P(tree_step, gets_find_what_stays_when_interior_nodes_change) {
     }
 }
 
-/// A scan that comes back to a leaf which has lost its last key, and again when that is there anew.
-TEST_P(tree_step, a_scan_visits_no_key_again_that_went_and_came_back) {
+/// A scan re-reads a leaf that has lost its last key, and again after the key was inserted again.
+TEST_P(tree_step, scan_does_not_revisit_a_reinserted_key) {
     const keys_of_change keys = range_of("", 0, 400, 10);
     for (unsigned first = 1; first < 120; ++first) {
         for (unsigned then = 1; then < 30; ++then) {
@@ -554,7 +557,7 @@ TEST_P(tree_step, a_scan_visits_no_key_again_that_went_and_came_back) {
                 steps::writing = false;
                 steps::change = [&] {
                     make_change(op, {"", {keys[14]}, {numbered("", 155)}});
-                    steps::left = then;  // the assignment ends this function's own captures
+                    steps::left = then;  // the assignment destroys this function's own captures
                     steps::change = [&] { make_change(op, {"", {}, {keys[14], keys[15] + "x"}}); };
                 };
                 steps::left = first;

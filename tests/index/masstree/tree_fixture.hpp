@@ -1,4 +1,4 @@
-// tree_fixture.hpp: a tree of any discipline on a region of its own, for tests and benchmarks.
+// tree_fixture.hpp: a tree of any discipline in a region of its own, for tests and benchmarks.
 #pragma once
 
 #include "map/engine.hpp"
@@ -16,7 +16,7 @@
 
 namespace hf::test {
 
-/// A path in tmpfs that no other test has; the file is removed at the end.
+/// A unique path in tmpfs; the destructor removes the file.
 class scratch_file {
    public:
     scratch_file() {
@@ -35,7 +35,7 @@ class scratch_file {
     std::string path_;
 };
 
-/// What a typed test runs on: a tree of a discipline, with hints about where keys are or without.
+/// The parameter of a typed test: a tree of a discipline, with or without leaf hints.
 template <class D>
 struct without_hints {
     using discipline = D;
@@ -46,13 +46,13 @@ template <class D>
 struct with_hints : without_hints<D> {
     static constexpr u64 hint_memory = u64{1} << 20;
 };
-/// Small values lie in its leaves.
+/// With small values inlined in the leaves.
 template <class Variant>
 struct in_leaves : Variant {
     static constexpr bool inline_values = true;
 };
 
-/// Epochs end when the test says so, and nothing runs beside it.
+/// Epochs end only when the test ends them, and no background work runs.
 inline engine_options by_hand() {
     engine_options o;
     o.epochs.epoch = std::chrono::microseconds(0);
@@ -60,7 +60,7 @@ inline engine_options by_hand() {
     return o;
 }
 
-/// An engine with the calls that tests make.
+/// An engine with the functions that tests call.
 template <class D>
 class test_engine {
    public:
@@ -79,7 +79,7 @@ class test_engine {
         const decision d = to_store(op, key, value);
         return must(tree().update(op, key, [&](const auto*) { return d; })).existed;
     }
-    /// With a record for the value, or with the value for the leaf.
+    /// A decision to store the value: inlined if possible, otherwise with a new record.
     decision to_store(operation& op, std::string_view key, std::string_view value) {
         if (tree().lies_inline(key, value)) {
             return decision::to_store(masstree_detail::cell::of_value(value));
@@ -102,7 +102,7 @@ class test_engine {
         tree().get(op, key, [&](std::string_view v) { out = std::string(v); });
         return out;
     }
-    /// All records, forward.
+    /// All records, in ascending order.
     std::vector<std::pair<std::string, std::string>> all() {
         operation op(checkpoint());
         std::vector<std::pair<std::string, std::string>> out;

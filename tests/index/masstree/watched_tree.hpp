@@ -1,9 +1,9 @@
-// watched_tree.hpp: a transient tree that stops at each step of an operation: at every way from an
-// interior node to a child and before that is looked at, at every leaf that it comes to or leaves,
-// at every value and link that it loads. There a test changes the tree, in the same thread. So
-// "this happens between those two loads" is no matter of luck. And it tells when all nodes are
-// locked that a split or a removal changes, and none is marked: there another thread can be made to
-// wait for them.
+// watched_tree.hpp: a transient tree that stops at each step of an operation: between loading a
+// child pointer and reading the child, at every leaf that is reached or left, at every value and
+// link that is loaded. There a test changes the tree, in the same thread, so an interleaving
+// between two loads is deterministic. It also calls the test when a split or a removal has locked
+// all nodes that it changes, before any is marked: then another thread can be made to wait for
+// them.
 #pragma once
 
 #include "index/masstree/tree_fixture.hpp"
@@ -14,18 +14,19 @@
 
 namespace hf::test {
 
-/// Where the operation at work is. One thread.
+/// The progress of the operation under test. Single-threaded.
 struct steps {
-    static inline std::function<void()> change;  ///< what happens at the step
-    static inline unsigned left = 0;             ///< steps before it; 0: it is over, or never comes
-    static inline bool writing = false;          ///< only before the first leaf is locked
+    static inline std::function<void()> change;  ///< called at the step
+    /// steps before it; 0: already called, or disabled
+    static inline unsigned left = 0;
+    static inline bool writing = false;  ///< only before the first leaf is locked
     static bool come() {
         if (left == 0 || --left > 0) return false;
         change();
         return true;
     }
-    static inline std::function<void()> locked;    ///< once, when the first leaf is locked
-    static inline std::function<void()> gathered;  ///< whenever nodes are about to be marked
+    static inline std::function<void()> locked;    ///< called once, when the first leaf is locked
+    static inline std::function<void()> gathered;  ///< called whenever nodes are about to be marked
     static void lock() {
         if (writing) left = 0;
         if (locked) std::exchange(locked, nullptr)();
@@ -52,7 +53,7 @@ struct watched_words {
 struct watched_link {
     masstree_detail::word to;
     watched_link() = default;
-    // What the mutation gate puts in a store's place is an assignment.
+    // The mutation gate replaces a store by an assignment.
     watched_link(u64 offset) : to(offset) {}  // NOLINT(google-explicit-constructor)
     watched_link& operator=(const watched_link& other) noexcept {
         to.store(other.to.load(std::memory_order_relaxed), std::memory_order_relaxed);
@@ -84,14 +85,14 @@ struct watched_leaf : masstree_detail::node {
 };
 
 struct watched_interior : masstree_detail::interior {
-    static constexpr unsigned width = 4;  // so that there are many, and of several heights
+    static constexpr unsigned width = 4;  // small, so that there are many nodes at several heights
     static constexpr u64 nowhere = u64{1} << 62;
     [[nodiscard]] unsigned child_index(u64 slice) const {
         const unsigned i = masstree_detail::interior::child_index(slice);
         const u64 seen = version.load();
-        if ((seen & version.locked) != 0) return i;  // by this operation itself
+        if ((seen & version.locked) != 0) return i;  // locked by this operation itself
         if (!steps::come() || !version.changed(seen) || key_count() >= width) return i;
-        // A reader with a mixture of counts and keys may get there: behind the last child.
+        // A reader with an inconsistent count and keys may compute the index after the last child.
         masstree_detail::store(const_cast<watched_interior*>(this)->children[width], nowhere);
         return width;
     }
@@ -125,12 +126,12 @@ class watched_adapter {
     static void observed(operation& /*op*/, const node& /*n*/) { steps::come(); }
 
     static void filled(operation& /*op*/, const void* /*record*/, u64 /*bytes*/) noexcept {}
-    static void founded_leaf(leaf& /*n*/, u64 /*epoch*/) noexcept {}
+    static void created_root_leaf(leaf& /*n*/, u64 /*epoch*/) noexcept {}
     static void fresh_leaf(operation& /*op*/, leaf& /*n*/) noexcept {}
-    static void fresh_interior(operation& op, interior& n) noexcept { turned_interior(op, n); }
-    static void turned_leaf(operation& /*op*/, leaf& /*n*/) noexcept {}
-    /// Who takes it for a leaf finds a full one, with keys of eight bytes.
-    static void turned_interior(operation& /*op*/, interior& n) noexcept {
+    static void fresh_interior(operation& op, interior& n) noexcept { root_became_interior(op, n); }
+    static void root_became_leaf(operation& /*op*/, leaf& /*n*/) noexcept {}
+    /// Makes the words look like a full leaf with keys of eight bytes.
+    static void root_became_interior(operation& /*op*/, interior& n) noexcept {
         masstree_detail::store(n.log_epoch,
                                masstree_detail::permutation<leaf::width>::filled(15).word());
         masstree_detail::store(n.spare, 0x888888888888888);

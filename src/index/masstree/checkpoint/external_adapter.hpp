@@ -1,10 +1,10 @@
-// masstree/checkpoint/external_adapter.hpp: what the adapters of all checkpointing disciplines
-// share: the external log, and the lines that the boundary writes back.
+// masstree/checkpoint/external_adapter.hpp: the shared part of the adapters of all checkpointing
+// disciplines: the external log, and the lines that an epoch boundary writes back.
 //
-// A node that is in the external log of the running epoch, or was made in it, may be changed at
-// will until the epoch ends (M5 of masstree.hpp). log_epoch says so. What is to be done to a leaf
-// besides, when it has come to that, is LeafStamp's: a function object (leaf&, epoch), for either
-// kind of leaf, that sets log_epoch and whatever else must then be so.
+// A node that is in the running epoch's external log, or was created in this epoch, may be changed
+// freely until the epoch ends (M5 of masstree.hpp); log_epoch records that. LeafStamp is a function
+// object (leaf&, epoch), for either kind of leaf, which sets log_epoch and the leaf's other log
+// words accordingly.
 #pragma once
 
 #include "base/check.hpp"
@@ -19,7 +19,7 @@
 
 namespace hf::masstree_detail {
 
-/// In a tree whose leaves are such; what is known of one is no more than its head.
+/// Casts a leaf of a tree with inlined values, of which callers know the head only.
 [[nodiscard]] inline inlined_leaf& as_inlined(leaf_head& n) noexcept {
     return static_cast<inlined_leaf&>(n);
 }
@@ -27,7 +27,7 @@ namespace hf::masstree_detail {
     return static_cast<const inlined_leaf&>(n);
 }
 
-/// Notes all lines of a node.
+/// Records all lines of a node as dirty.
 inline void note_node(lane& l, const void* n, u64 payload = node_payload) {
     l.note_sticky(static_cast<const char*>(n), payload);
 }
@@ -40,18 +40,18 @@ class external_adapter {
     using interior = masstree_detail::interior;
     using shape = in_place_shape;
 
-    /// `sealed`: whether all of the tree's leaves are (seal.hpp). `inlined`: whether they are such
-    /// as have small values in themselves (inlined/leaf.hpp).
+    /// `sealed`: all leaves of the tree are sealed (seal.hpp). `inlined`: they store small values
+    /// themselves (inlined/leaf.hpp).
     template <class Memory>
     external_adapter(const Memory& memory, bool sealed, bool inlined = false) noexcept
         : base_(memory.base()), sealed_(sealed), inlined_(inlined) {}
 
-    /// Whether a seal that does not fit is damage.
+    /// Whether a seal that does not match is damage.
     [[nodiscard]] bool is_sealed() const noexcept { return sealed_; }
 
     static constexpr bool can_inline = true;
     [[nodiscard]] bool is_inlined() const noexcept { return inlined_; }
-    /// What a slot of such a leaf has, with its seal.
+    /// The contents of a slot of an inlined leaf, with the seal.
     [[nodiscard]] static cell inlined_at(const leaf& n, unsigned slot) noexcept {
         return as_inlined(n).at(slot);
     }
@@ -68,13 +68,12 @@ class external_adapter {
     [[nodiscard]] static bool is_sound_inlined(const leaf& n, unsigned slot) noexcept {
         return as_inlined(n).is_sound(slot);
     }
-    /// Of each node.
+    /// Bytes of each node.
     [[nodiscard]] u64 payload() const noexcept {
         return inlined_ ? inlined_node_payload : node_payload;
     }
 
-    /// Whether a leaf's first line is its own, as far as words of it tell that only the adapter
-    /// knows.
+    /// Whether the discipline's words in a leaf's first line belong to this leaf.
     [[nodiscard]] static bool is_stamped(const leaf& /*n*/) noexcept { return true; }
 
     static void begin_update(operation& op) noexcept { op.my_lane().mark_written(); }
@@ -85,16 +84,17 @@ class external_adapter {
         op.my_lane().note_once(record, bytes);
     }
 
-    /// The root of a new region's tree, before any session: as logged in `epoch`, which is over.
-    static void founded_leaf(leaf& n, u64 epoch, bool inlined = false) noexcept {
+    /// Stamps the root leaf of a new region's tree, before any session, as if it had been logged in
+    /// `epoch`, which is over.
+    static void created_root_leaf(leaf& n, u64 epoch, bool inlined = false) noexcept {
         stamp(n, epoch, inlined);
     }
-    // A fresh node is like one that has been logged: there is nothing to undo.
+    // A fresh node counts as logged: there is nothing to undo.
     void fresh_leaf(operation& op, leaf& n) const { mark_logged(op, n); }
     void fresh_interior(operation& op, interior& n) const { mark_logged(op, n); }
-    // A logged root's log epoch lies elsewhere now.
-    void turned_leaf(operation& op, leaf& n) const { mark_logged(op, n); }
-    static void turned_interior(operation& op, interior& n) noexcept {
+    // log_epoch is at a different offset now.
+    void root_became_leaf(operation& op, leaf& n) const { mark_logged(op, n); }
+    static void root_became_interior(operation& op, interior& n) noexcept {
         store(n.log_epoch, op.epoch());
     }
 
@@ -105,8 +105,8 @@ class external_adapter {
         return load(logged_in) == op.epoch();
     }
 
-    /// Brings the locked nodes, those that are not yet there, into the external log behind one
-    /// fence (M5).
+    /// Writes those of the locked nodes that are not in the external log yet to it, with one fence
+    /// (M5).
     [[nodiscard, gnu::noinline]] result<void> log_nodes(operation& op,
                                                         std::span<node* const> nodes) const {
         std::array<log_object, most_nodes> objects;
@@ -138,8 +138,8 @@ class external_adapter {
         return log_nodes(op, {&one, 1});
     }
 
-    /// Throws damage if a log of the node, which recovery has applied, has not undone it: with it
-    /// the node would say that it was logged, or made, in an earlier epoch.
+    /// Throws damage if the leaf still has the stamp of a failed epoch, although recovery has
+    /// applied the external log: its undo image is missing.
     void check_undone(operation& op, const leaf& n) const {
         if (op.failed().contains(load(n.log_epoch))) {
             throw damage(offset_from(base_, &n.log_epoch),
@@ -147,18 +147,18 @@ class external_adapter {
         }
     }
 
-    /// Whether epochs that failed are remembered: what they have left may still be there.
+    /// True if failed epochs are remembered, whose changes may still be in leaves.
     [[nodiscard]] static bool is_after_crash(const operation& op) noexcept {
         return op.horizon() != 0;
     }
-    /// The same of an interior node, on the way to a leaf.
+    /// check_undone() for an interior node on the path to a leaf.
     void check_passed(const operation& op, const interior& n) const {
         if (op.failed().contains(load(n.log_epoch))) [[unlikely]] {
             throw damage(offset_from(base_, &n.log_epoch), not_undone);
         }
     }
 
-    /// `of_inlined`: of a leaf that has small values in itself, the epochs that failed.
+    /// `of_inlined`: the failed epochs, if the leaf has inlined values.
     template <class Check>
     static void audit_seals(const leaf& n, Check& check,
                             const failed_set* /*of_inlined*/ = nullptr) {
@@ -176,8 +176,8 @@ class external_adapter {
     static constexpr const char* not_undone =
         "the undo image of an interior node is missing in the external log";
 
-    /// An interior node's stamp is about to be that of the running epoch: it must not hide the
-    /// failed one's. Leaves have been arrived at.
+    /// An interior node is about to be stamped with the running epoch, which must not hide a failed
+    /// epoch's stamp. Leaves have been checked in arrive().
     [[nodiscard]] result<void> check_undone_before_log(operation& op, const node& n) const {
         if (!is_after_crash(op) || (n.version.load() & version_word::leaf) != 0) return {};
         const word& logged_in = static_cast<const interior&>(n).log_epoch;
@@ -186,7 +186,7 @@ class external_adapter {
                         "offset " + std::to_string(offset_from(base_, &logged_in)), not_undone,
                         "run `holdfast check`"});
     }
-    /// The node may be changed at will for the rest of the epoch.
+    /// Marks the node as logged: it may be changed freely for the rest of the epoch.
     void mark_logged(operation& op, leaf& n) const {
         stamp(n, op.epoch(), inlined_);
         note_node(op.my_lane(), &n, payload());

@@ -6,11 +6,11 @@
 //   line 3  value log 0, values 0-6
 //   line 4  values 7-13, value log 1
 //
-// Permutations, values, epochs and logs are sealed (seal.hpp): what is stored is sealed_order() and
-// sealed_value(), and value logs are made by incll/leaf_log.hpp.
+// Permutations, values, epochs and logs are sealed (seal.hpp): the stored words are sealed_order()
+// and sealed_value(); value logs are made by incll/leaf_log.hpp.
 //
-// The field order of lines 0, 3 and 4 is what the in-cache-line logs stand on (incll/leaf_log.hpp).
-// The discipline `logged` uses log_epoch alone; the other log words of its leaves have no meaning.
+// The in-cache-line logs depend on the field order of lines 0, 3 and 4 (incll/leaf_log.hpp). The
+// discipline `logged` uses log_epoch only; the other log words of its leaves have no meaning.
 #pragma once
 
 #include "index/masstree/checkpoint/seal.hpp"
@@ -19,16 +19,16 @@
 
 namespace hf::masstree_detail {
 
-/// What the leaves of a tree begin with, wherever their values are.
+/// The first part of every leaf of a checkpointing tree, without the values.
 struct leaf_head : node {
     static constexpr unsigned width = 14;
-    word order;            ///< which slots are used, in order
+    word order;            ///< permutation: which slots are used, in order
     word permutation_log;  ///< permutation at the start of epoch node_epoch
     word node_epoch;       ///< epoch of the last change to line 0
-    word log_epoch;        ///< epoch in which the node was last logged externally, or made
+    word log_epoch;        ///< epoch in which the node was last logged externally, or created
     word next;             ///< offset of the right neighbour; 0: none
-    word lengths;          ///< 4 bits a slot: length class; above them the home
-    word low_key;          ///< least slice that belongs here
+    word lengths;          ///< 4 bits a slot: length class; the home above them
+    word low_key;          ///< lower bound of the slices in this leaf
     std::array<word, width> keys;
 
     [[nodiscard]] u64 place() const noexcept { return seal::place_of(this); }
@@ -43,9 +43,10 @@ struct leaf_head : node {
     }
     [[nodiscard]] bool is_value(u64 w) const noexcept { return seal::wide::fits(w, place()); }
 
-    /// Tells a leaf that a wrong way leads to: it says to which layer it belongs, by the offset of
-    /// that layer's root, and where it lies. 0: laid out by a program that did not say. Only what
-    /// changes a leaf asks: what reads find in a wrong leaf contradicts its checksum.
+    /// `home` identifies the leaf's layer, by the offset of the layer's root, and the leaf's own
+    /// place. It detects that a damaged pointer has led to a wrong leaf. 0: created by a program
+    /// version without it. Only writers check it: a reader in a wrong leaf finds records whose
+    /// checksums do not match its key.
     static constexpr unsigned home_shift = 4 * width;
     static constexpr u64 home_field = ~u64{0} << home_shift;
     [[nodiscard]] u64 home_in(u64 layer) const noexcept {
@@ -55,14 +56,14 @@ struct leaf_head : node {
     void settle_in(u64 layer) noexcept {
         store(lengths, (load(lengths) & ~home_field) | home_in(layer));
     }
-    /// Of all slots.
+    /// Sets the length classes of all slots.
     void set_lengths(u64 all) noexcept { store(lengths, (load(lengths) & home_field) | all); }
     [[nodiscard]] bool is_of_another_layer(u64 layer) const noexcept {
         const u64 home = load(lengths) & home_field;
         return home != 0 && home != home_in(layer);
     }
 
-    /// Of node_epoch, which is sealed.
+    /// node_epoch without its seal.
     [[nodiscard]] u64 epoch() const noexcept { return seal::wide::plain(load(node_epoch)); }
     [[nodiscard]] bool has_sound_epoch() const noexcept {
         return seal::wide::fits(load(node_epoch), place());

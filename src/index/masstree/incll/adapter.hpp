@@ -1,10 +1,10 @@
 // masstree/incll/adapter.hpp: the tree with in-cache-line logs in its leaves (leaf_log.hpp), and
-// the external log where they don't suffice.
+// the external log where they do not suffice.
 //
-// A leaf that is in the external log of this epoch needs no other. Else: a value's old word goes to
-// a log in its line, the permutation to that of line 0, and a free slot is filled after its line
-// has been stamped. Where line 0 is too old for that (V3), or its logs are used up (V1, V5), the
-// leaf goes to the external log.
+// A leaf in this epoch's external log needs no other log. Otherwise, before a change, a value's old
+// word is written to a log in its line, the permutation to the log in line 0, and a free slot is
+// filled after its line was stamped. If line 0 has other upper epoch bits (V3), or its logs are in
+// use (V1, V5), the leaf goes to the external log.
 #pragma once
 
 #include "checkpoint/discipline.hpp"
@@ -24,8 +24,8 @@ class incll_adapter : public external_adapter<stamp_all_logs> {
    public:
     using external_adapter::external_adapter;
 
-    /// The permutation's seal is of 4 bits; that of the epoch beside it, of 16, tells a whole line
-    /// that is another leaf's.
+    /// The permutation's seal has 4 bits only. The 16-bit seal of the epoch beside it detects a
+    /// whole line copied from another leaf.
     [[nodiscard]] bool is_stamped(const leaf& n) const noexcept {
         return n.has_sound_epoch() || !is_sealed();
     }
@@ -108,7 +108,7 @@ class incll_adapter : public external_adapter<stamp_all_logs> {
                 check.bad(w, "a leaf's value log contradicts its seal");
             }
         }
-        // Those in use, too: a rollback may write over what is damaged.
+        // Values in use, too: a rollback may overwrite one that is damaged.
         for (const word& w : n.values) {
             if (!is_sound_slot(n, load(w))) {
                 check.bad(&w, "a slot of a leaf, or the log in it, contradicts its seal");
@@ -153,7 +153,7 @@ class incll_adapter : public external_adapter<stamp_all_logs> {
     }
 
    private:
-    /// While epochs that failed are remembered.
+    /// While failed epochs are remembered.
     [[gnu::noinline]] void arrive_after_crash(operation& op, leaf& n) const {
         if (is_sealed()) {
             check_all_logs(op, n);
@@ -176,7 +176,7 @@ class incll_adapter : public external_adapter<stamp_all_logs> {
             check_logs(n);
         }
     }
-    /// V3.
+    /// V3: whether the leaf's logs can be stamped with this epoch.
     [[nodiscard]] bool has_upper_of(const leaf& n, u64 epoch) const noexcept {
         return is_inlined() ? inlined::same_upper(n.epoch(), epoch) : same_upper(n.epoch(), epoch);
     }
@@ -187,7 +187,8 @@ class incll_adapter : public external_adapter<stamp_all_logs> {
             inlined::check_logs(n, op.failed());
         }
     }
-    /// Of a leaf that is to be logged in its lines; `log`: the one that may be written over.
+    /// Before a change that is logged in the leaf's lines. `log`: the log word that may be
+    /// overwritten.
     void check_before_change(const operation& op, const leaf& n, const word* log = nullptr) const {
         if (!is_sealed()) return;
         if (!n.has_sound_epoch() || (log != nullptr && !is_sealed_log(n, load(*log))))

@@ -14,7 +14,7 @@ namespace {
     return log_word::is_log(w) && failed.contains(log_word::epoch(w, node_epoch));
 }
 
-/// Restores the values of one line, then clears its logs.
+/// Restores the values of one line from its logs, then clears them.
 void recover_line(durable_leaf& n, unsigned line, unsigned used, const failed_set& failed,
                   u64 epoch) {
     const u64 node_epoch = n.epoch();
@@ -40,8 +40,8 @@ void recover_line(durable_leaf& n, unsigned line, unsigned used, const failed_se
 
 }  // namespace
 
-// Volatile locks: a lock inside of the leaf is garbage after a crash (Cohen et al., ASPLOS 2019,
-// section 4.3).
+// Locks are volatile: a lock word in the leaf would be garbage after a crash (Cohen et al., ASPLOS
+// 2019, section 4.3).
 spin_lock& recovery_lock(const leaf_head& n) noexcept {
     constexpr std::size_t stripes = 1024;
     static std::array<spin_lock, stripes> locks;
@@ -69,14 +69,15 @@ bool needs_recovery(const durable_leaf& n, const failed_set& failed) noexcept {
 
 void recover(durable_leaf& n, lane& l, const failed_set& failed, u64 epoch) {
     const std::lock_guard guard(recovery_lock(n));
-    // Looked at again: who waited for the lock finds the leaf settled, and perhaps changed since.
+    // Checked again: while this thread waited for the lock, another may have recovered the leaf,
+    // and it may have changed since.
     if (n.epoch() >= failed.horizon() || !needs_recovery(n, failed)) return;
     l.mark_written();
     const u64 permutation_now = recovered_permutation(n, failed);
     const unsigned used = leaf_permutation(permutation_now).used();
-    // Also where a process before this one was killed within such a recovery: line 0 may have its
-    // new upper bits in the caches alone. The first failed epoch is remembered until all of it is
-    // durable.
+    // The distance is computed from the first failed epoch, too: if an earlier process was killed
+    // within this recovery, line 0's new upper bits may be in the caches only. The first failed
+    // epoch is remembered until the whole recovery is durable.
     const u64 oldest = std::min(n.epoch(), failed.ranges().front().first);
     const bool far = !same_upper(oldest, epoch);
     recover_line(n, 0, used, failed, epoch);
@@ -89,7 +90,7 @@ void recover(durable_leaf& n, lane& l, const failed_set& failed, u64 epoch) {
     store(n.order, permutation_now);
     store(n.permutation_log, permutation_now);
     n.set_epoch(epoch);
-    if (far) {  // V3 again: no log with new upper bits before line 0 has them, too
+    if (far) {  // V3 again: line 0 must have the new upper bits before a log does
         l.med.persist(&n, sizeof(word));
         HF_PERSIST_POINT("masstree U2: line 0 durable before a value line is logged with its bits");
     }

@@ -1,8 +1,8 @@
-// masstree/inlined/leaf.hpp: a leaf that has small values in itself.
+// masstree/inlined/leaf.hpp: a leaf that stores small values itself.
 //
-// Purpose. A value of up to eight bytes under a key of up to eight needs no record: the leaf has
-// its bytes where it has else a record's offset. A get of it reads no line of a record, an update
-// allocates, frees and flushes none, and a record of 8 + 8 bytes takes no 32 bytes of a block.
+// Purpose. A value of up to eight bytes with a key of up to eight needs no record: the leaf stores
+// its bytes instead of a record's offset. A get reads no record line, an update allocates, frees
+// and flushes none, and 8 + 8 bytes do not occupy a 32-byte block.
 //
 //   line 0       header | version, perm, perm log, node epoch, log epoch, next
 //   line 1       lengths and home, low key, keys 0-5
@@ -10,22 +10,22 @@
 //   lines 3-5    old value | log head | checks 0-3 | values 0-4           (the last one: 0-3)
 //
 //   log head     | epoch 29 | slot in line 3 | kind 4 | sum 12 | check 4: 16 |     inlined/log.hpp
-//   check        | sum 12 | kind 4 |           of one slot; line by line, four in a word, one above
+//   check        | sum 12 | kind 4 |           one per slot: four in `checks`, one in the log head
 //
-// Lines 0 to 2 are those of checkpoint/leaf.hpp, so all that looks for keys is the same for both.
+// Lines 0 to 2 are those of checkpoint/leaf.hpp, so code that searches keys works for both.
 //
-// A slot's check. Its kind says what the value word is: the bytes of a value of so many, or a
-// record's or a layer's sealed offset (seal.hpp). Its sum is, for a value in the leaf, over the
-// word, the key's slice and length, and the leaf's place. It stands for a record's checksum and a
-// value word's seal: every single flipped bit of word, slice and length shows, and all but one of
-// 4,096 of other damage. For a record or a layer, whose word and record are sealed by themselves,
-// it does not depend on the word: so a new record is one store, as elsewhere.
+// A slot's check. Its kind defines the value word: the bytes of a value of that size, or a sealed
+// offset of a record or layer (seal.hpp). For an inlined value, its sum covers the word, the key's
+// slice and length, and the leaf's offset. It replaces a record's checksum and a value word's seal:
+// it detects every single flipped bit of word, slice and length, and all but one of 4,096 other
+// damages. For a record or a layer, whose word and record have checksums of their own, the sum does
+// not depend on the word, so replacing a record is one store.
 //
-// Readers. A word and its check are two words, and no checksum makes them one. So the kind of a
-// used slot changes under a mark of the leaf's version alone: a reader whose version holds has the
-// kind that belongs to its word. Where the kind stays, a word is a value of that kind by itself,
-// whichever store of it has been seen; only its sum may be that of the value before or behind, so
-// who finds that they do not fit looks again, and under the leaf's lock before it calls it damage.
+// Readers. A word and its check are two words, which cannot be read atomically. So the kind of a
+// used slot changes only under a mark of the leaf's version: a reader whose version is unchanged
+// has the kind that belongs to its word. If the kind stays the same, any stored word is a valid
+// value of that kind; only its sum may be that of the previous or next value. So a reader that
+// finds a mismatch reads again, and reads under the leaf's lock before it reports damage.
 #pragma once
 
 #include "index/masstree/cell.hpp"
@@ -65,7 +65,7 @@ struct inlined_leaf : leaf_head {
         const u64 w = i < 4 ? load(l.checks) >> 16 * i : load(l.head);
         return static_cast<unsigned>(w & 0xffff);
     }
-    /// One store; the leaf is the caller's.
+    /// One store. The caller holds the leaf's lock.
     void set_check(unsigned slot, unsigned check) noexcept {
         value_line& l = line_of(slot);
         const unsigned i = slot % inlined_slots_per_line;
@@ -74,16 +74,16 @@ struct inlined_leaf : leaf_head {
         store(w, (load(w) & ~(u64{0xffff} << shift)) | u64{check} << shift);
     }
 
-    /// A reader's version must hold for the two to belong together.
+    /// Word and check belong together only if the reader's version is unchanged.
     [[nodiscard]] cell at(unsigned slot) const noexcept {
         const unsigned its = check(slot);
         return {load(value(slot)), its & 15, its};
     }
-    /// Of what the slot's key is now.
+    /// The check for contents `c` with the slot's current key.
     [[nodiscard]] unsigned check_of(unsigned slot, const cell& c) const noexcept {
         return sum_of(c, load(keys[slot]), length_class(load(lengths), slot)) << 4 | c.kind;
     }
-    /// Whether what at() has read from a slot of this key is what was put there.
+    /// Whether contents read by at() are what was stored for this key.
     [[nodiscard]] bool fits(const cell& c, u64 slice, unsigned length) const noexcept {
         return cell_kind::is_known(c.kind) && c.check == (sum_of(c, slice, length) << 4 | c.kind);
     }
@@ -92,14 +92,14 @@ struct inlined_leaf : leaf_head {
         if (!fits(c, load(keys[slot]), length_class(load(lengths), slot))) return false;
         return cell_kind::is_inline(c.kind) || is_value(c.word);
     }
-    /// The slot's key is there already. Records and layers: with their seals. A store of the word,
-    /// then one of the check where that changes.
+    /// Stores `c`; the slot's key has been set. Records and layers: with their seals. Stores the
+    /// word, then the check if it changes.
     void put(unsigned slot, const cell& c) noexcept {
         store(value(slot), c.word);
         if (const unsigned now = check_of(slot, c); now != check(slot)) set_check(slot, now);
     }
 
-    /// Twelve bits of a key in this leaf.
+    /// Twelve check bits of a key in this leaf.
     [[nodiscard]] unsigned sum_of_key(u64 slice, unsigned length) const noexcept {
         return seal::twelve_of(slice ^ place() << 5) ^ (length * 0x2b5 & 0xfff);
     }
@@ -108,9 +108,9 @@ struct inlined_leaf : leaf_head {
     }
 
    private:
-    /// Of value and key a part each, and size and length beside them, times odd numbers, so that
-    /// none is like another: a bit that flips in one of them changes the sum, whatever the others
-    /// are.
+    /// The sum combines check bits of the value, the key, the kind and the length. Kind and length
+    /// are multiplied by odd constants so that their contributions differ: one flipped bit in any
+    /// of them changes the sum.
     [[nodiscard]] unsigned sum_of(const cell& c, u64 slice, unsigned length) const noexcept {
         const u64 of_value = cell_kind::is_inline(c.kind) ? c.word : 0;
         return seal::twelve_of(of_value) ^ sum_of_key(slice, length) ^ (c.kind * 0x6a3 & 0xfff);

@@ -36,13 +36,14 @@ bool needs_recovery(const inlined_leaf& n, const failed_set& failed) noexcept {
 
 void recover(inlined_leaf& n, lane& l, const failed_set& failed, u64 epoch) {
     const std::lock_guard guard(recovery_lock(n));
-    // Looked at again: who waited for the lock finds the leaf settled, and perhaps changed since.
+    // Checked again: while this thread waited for the lock, another may have recovered the leaf,
+    // and it may have changed since.
     if (n.epoch() >= failed.horizon() || !needs_recovery(n, failed)) return;
     l.mark_written();
     const u64 permutation_now = recovered_permutation(n, failed);
-    // Also where a process before this one was killed within such a recovery: line 0 may have its
-    // new upper bits in the caches alone. The first failed epoch is remembered until all of it is
-    // durable.
+    // The distance is computed from the first failed epoch, too: if an earlier process was killed
+    // within this recovery, line 0's new upper bits may be in the caches only. The first failed
+    // epoch is remembered until the whole recovery is durable.
     const u64 oldest = std::min(n.epoch(), failed.ranges().front().first);
     const bool far = !same_upper(oldest, epoch);
     for (unsigned line = 0; line < inlined_lines; ++line) recover_line(n, line, failed, epoch);
@@ -54,7 +55,7 @@ void recover(inlined_leaf& n, lane& l, const failed_set& failed, u64 epoch) {
     store(n.order, permutation_now);
     store(n.permutation_log, permutation_now);
     n.set_epoch(epoch);
-    if (far) {  // V3 again: no log with new upper bits before line 0 has them, too
+    if (far) {  // V3 again: line 0 must have the new upper bits before a log does
         l.med.persist(&n, sizeof(word));
         HF_PERSIST_POINT(
             "masstree U4: line 0 durable before an inlined value line is logged with its bits");
@@ -67,7 +68,7 @@ void check_logs(const inlined_leaf& n, const failed_set& failed) {
     check_line_0(n);
     const unsigned used = used_at_start(n, failed);
     for (const auto& line : n.lines) {
-        // Of a failed epoch it is of a slot that was used when that began (V1).
+        // A log of a failed epoch is for a slot that was used when that epoch began (V1).
         const u64 w = head_of(line);
         const bool counts = is_failed_log(w, n.epoch(), failed);
         const bool of_none = counts && (used >> slot_of_log(n, line, w) & 1) == 0;

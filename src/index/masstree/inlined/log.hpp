@@ -1,37 +1,39 @@
-// masstree/inlined/log.hpp: the in-cache-line logs of a leaf that has small values in itself
+// masstree/inlined/log.hpp: the in-cache-line logs of a leaf with inlined values
 // (inlined/leaf.hpp).
 //
-// Purpose. As incll/leaf_log.hpp, whose line 0, V2, V4 and recovery of the permutation are these,
-// too. What differs is the log of a value line: a value of eight bytes leaves no room in its word.
+// Purpose. Extends incll/leaf_log.hpp, whose line 0, V2, V4 and recovery of the permutation apply
+// here, too. Only the log of a value line differs: an eight-byte value leaves no spare bits in its
+// word.
 //
 //        63        35 34      32 31 28 27 16 15        0
 //       | epoch 28..0 | slot 0-4 | kind | sum | check 4 |      head; `old value` is the word before
 //
-//     kind none: a stamp without a log. The sum is over epoch, slot, kind, place, and of a log old
-//     value and the slot's key: what a rollback makes a check of.
+//     Kind none: a stamp without a log. The sum covers epoch, slot, kind and offset, and for a log
+//     also the old value and the slot's key, from which a rollback computes a check.
 //
 // Invariants.
-//  V1  A slot that was used when the epoch began changes only after its line holds a log of it
-//      stamped with the running epoch, or the leaf is in the external log. All of it lies in one
-//      line and is written in this order by release stores: a stamp of the epoch (head), the old
-//      value, the head that makes it a log, then the value, then its check. Any prefix of this is
-//      sound: a stamp says that the old value is none, and no old value is written under a head
-//      that is a log. The check need not be logged, but for its kind: what it was follows from the
-//      old word and the slot's key, which V5 keeps. Undoing must not make look whole what is not:
-//      a pair that contradicts itself goes to the external log, and the head's sum knows the key.
-//  V3  All heads have the same upper epoch bits, from the 30th on, as the leaf's node_epoch, on the
-//      medium too; else the leaf goes to the external log. U1 and U2 as there.
-//  V5  A slot is filled only if it was free when the epoch began; else the leaf goes to the
-//      external log first. So no log of a failed epoch is of a slot whose key has changed since.
+//  V1  A slot that was used when the epoch began changes only after its line contains a log of it
+//      stamped with the running epoch, or the leaf is in the external log. All of it is in one line
+//      and written in this order by release stores: a stamp of the epoch (head), the old value, the
+//      head that makes it a log, then the value, then its check. Any prefix of this is consistent:
+//      with a stamp the old value has no meaning, and no old value is written while the head is a
+//      log. Only the check's kind is logged: the rest follows from the old word and the slot's
+//      key, which V5 preserves. An undo must not make damaged contents look sound: a slot whose
+//      value contradicts its check goes to the external log, and the head's sum covers the key.
+//  V3  All heads have the same upper epoch bits, from bit 29 on, as the leaf's node_epoch, on the
+//      medium too; otherwise the leaf goes to the external log. Persist points U3 and U4 correspond
+//      to U1 and U2.
+//  V5  A slot is filled only if it was free when the epoch began; otherwise the leaf goes to the
+//      external log first. So no log of a failed epoch is for a slot whose key has changed since.
 //
-// A line has one log. A second slot of it that changes in an epoch takes the leaf to the external
-// log. A free slot has no room for one: that would be a word and 48 bits.
+// A line has one log. If a second slot of the line changes in an epoch, the leaf goes to the
+// external log. A free slot cannot serve as a log, which needs a word and 48 bits.
 //
-// Lines old and new on the medium: as there, for each of the value lines, independently of the
-// others.
+// Possible combinations on the medium: as in incll/leaf_log.hpp, for each value line independently.
 //
-// Recovery (R1). For each value line with a log of a failed epoch: value, its check, then a stamp
-// of the running epoch over the log; then line 0. Any prefix is restored again by the same rules.
+// Recovery (R1). For each value line with a log of a failed epoch: restore the value, then its
+// check, then replace the log by a stamp of the running epoch; then line 0. Any prefix is restored
+// again by the same rules.
 #pragma once
 
 #include "base/check.hpp"
@@ -44,7 +46,7 @@ namespace hf::masstree_detail::inlined {
 
 inline constexpr unsigned epoch_bits = 29;
 
-/// A head taken apart; without the check that it has besides.
+/// Fields of a head, without the check that shares its word.
 namespace head {
 inline constexpr u64 check_field = 0xffff;
 inline constexpr u64 low_mask = (u64{1} << epoch_bits) - 1;
@@ -71,7 +73,7 @@ inline constexpr u64 low_mask = (u64{1} << epoch_bits) - 1;
     return sealed((epoch & low_mask) << 35 | u64{slot_in_line} << 32 | u64{old.kind} << 28,
                   old.word, key, place);
 }
-/// Without a log.
+/// A head without a log.
 [[nodiscard]] constexpr u64 stamp(u64 epoch, u64 place) noexcept {
     return make(epoch, 0, {}, 0, place);
 }
@@ -81,21 +83,21 @@ inline constexpr u64 low_mask = (u64{1} << epoch_bits) - 1;
     return a >> epoch_bits == b >> epoch_bits;
 }
 
-/// The check that lies beside it stays.
+/// Keeps the check in the same word.
 inline void set_head(inlined_leaf::value_line& line, u64 head) noexcept {
     store(line.head, head | (load(line.head) & head::check_field));
 }
-/// Without the check that lies beside it.
+/// The head without the check in the same word.
 [[nodiscard]] inline u64 head_of(const inlined_leaf::value_line& line) noexcept {
     return load(line.head) & ~head::check_field;
 }
-/// The slot that a line's log is of, or would be, if w is its head.
+/// The slot that the log refers to if w is the head of `line`.
 [[nodiscard]] inline unsigned slot_of_log(const inlined_leaf& n,
                                           const inlined_leaf::value_line& line, u64 w) noexcept {
     const auto first = static_cast<unsigned>(&line - n.lines.data()) * inlined_slots_per_line;
     return first + head::slot_in_line(w);
 }
-/// Whether w is what was put there as the head of a line that has this old value, and keys.
+/// Whether w is a valid head of this line with its old value and keys.
 [[nodiscard]] inline bool fits_line(const inlined_leaf& n, const inlined_leaf::value_line& line,
                                     u64 w, unsigned used) noexcept {
     constexpr u64 sum = u64{0xfff} << 16;
@@ -110,13 +112,13 @@ inline void set_head(inlined_leaf::value_line& line, u64 head) noexcept {
     }
     return head::sealed(w & ~sum, load(line.old_value), key, n.place()) == w;
 }
-/// Whether a head is what was put there. `used`: the slots in use, or that a rollback leaves in
-/// use. A log of a finished epoch may be of none of them, and its key another one's by now: a power
-/// cut may have lost the stamp that came before the slot was filled, and not the key.
+/// Whether a head is what was stored. `used`: the slots in use, or in use after a rollback. A log
+/// of a finished epoch may refer to an unused slot whose key has changed: a power failure may have
+/// lost the stamp that preceded the new key, but not the key.
 ///
-/// Needs no lock. A writer stores a stamp over a log before it stores another old value or key
-/// (V1, V5), and a head that was stored over never comes back: its epoch grows, and within one a
-/// stamp comes before a log. So while the head is the same, the words that it is a sum of are.
+/// Needs no lock. A writer stores a stamp over a log before it stores another old value or key (V1,
+/// V5), and a head never repeats: its epoch grows, and within an epoch the stamp precedes the log.
+/// So while the head is unchanged, the words it covers are, too.
 [[nodiscard]] inline bool is_sealed_head(const inlined_leaf& n,
                                          const inlined_leaf::value_line& line,
                                          unsigned used) noexcept {
@@ -128,7 +130,7 @@ inline void set_head(inlined_leaf::value_line& line, u64 head) noexcept {
     }
     return true;
 }
-/// The slots that are in use once the leaf is rolled back.
+/// The slots in use after a rollback.
 [[nodiscard]] inline unsigned used_at_start(const inlined_leaf& n,
                                             const failed_set& failed) noexcept {
     return leaf_permutation(recovered_permutation(n, failed)).used();
@@ -142,13 +144,13 @@ inline void begin_value_line(inlined_leaf& n, lane& l, u64 epoch, unsigned slot)
     l.note_sticky(&line, sizeof(word));
 }
 
-/// Logs what `slot` has in its line (V1). False: the leaf must go to the external log.
+/// Logs the contents of `slot` in its line (V1). False: the leaf must go to the external log.
 [[nodiscard]] inline bool log_value(inlined_leaf& n, lane& l, u64 epoch, unsigned slot) {
     HF_ASSERT(same_upper(n.epoch(), epoch), "V3: logs have the upper bits of line 0");
     inlined_leaf::value_line& line = n.line_of(slot);
     const unsigned in_line = slot % inlined_slots_per_line;
     if (n.epoch() == epoch && (free_at_start(n, epoch) >> slot & 1) != 0) {
-        return true;  // filled in this epoch, its line is stamped: a rollback doesn't name the slot
+        return true;  // filled in this epoch, its line is stamped: a rollback drops the slot
     }
     begin_value_line(n, l, epoch, slot);
     if (const u64 w = load(line.head); head::is_log(w)) return head::slot_in_line(w) == in_line;
@@ -161,13 +163,13 @@ inline void begin_value_line(inlined_leaf& n, lane& l, u64 epoch, unsigned slot)
     return true;
 }
 
-/// Whether `slot`, free now, may be filled without the external log (V5).
+/// Whether the free slot `slot` may be filled without the external log (V5).
 [[nodiscard]] inline bool may_fill(const inlined_leaf& n, u64 epoch, unsigned slot) noexcept {
     return (free_at_start(n, epoch) >> slot & 1) != 0;
 }
 
-/// After the leaf has gone to the external log, or has been made: all its logs are of the running
-/// epoch and empty (V3). Of a new leaf `order` has been set.
+/// Resets all logs to the running epoch and empty (V3), after the leaf was logged externally or
+/// created. In a new leaf `order` has been set.
 inline void restamp(inlined_leaf& n, u64 epoch) noexcept {
     for (auto& line : n.lines) set_head(line, head::stamp(epoch, n.place()));
     store(n.permutation_log, load(n.order));
@@ -175,16 +177,16 @@ inline void restamp(inlined_leaf& n, u64 epoch) noexcept {
     store(n.log_epoch, epoch);
 }
 
-/// Whether any log of the leaf is of a failed epoch. Call only where node_epoch < horizon.
+/// Whether any log of the leaf is of a failed epoch. Requires node_epoch < horizon.
 [[nodiscard]] bool needs_recovery(const inlined_leaf& n, const failed_set& failed) noexcept;
 
 /// Rolls the leaf back (R1), if that is still needed.
 void recover(inlined_leaf& n, lane& l, const failed_set& failed, u64 epoch);
 
-/// Throws damage unless every word that a rollback would believe has its seal.
+/// Throws damage unless every word that a rollback uses matches its seal.
 void check_logs(const inlined_leaf& n, const failed_set& failed);
 
-/// On return the leaf is rolled back. Call where node_epoch < horizon.
+/// Returns after the leaf was rolled back. Requires node_epoch < horizon.
 void settle(inlined_leaf& n, lane& l, const failed_set& failed, u64 epoch);
 
 }  // namespace hf::masstree_detail::inlined

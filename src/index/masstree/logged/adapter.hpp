@@ -1,7 +1,7 @@
 // masstree/logged/adapter.hpp: the tree with the external log alone.
 //
-// Whatever changes, its node goes to the external log first, once an epoch. Recovery has nothing to
-// do in the tree: the log is applied before the first operation.
+// Each node is written to the external log before its first change in an epoch. Recovery has
+// nothing to do in the tree: the log is applied before the first operation.
 #pragma once
 
 #include "checkpoint/discipline.hpp"

@@ -1,6 +1,7 @@
-// masstree/transient/adapter.hpp: the tree without any logs, in memory of the region or malloc's.
+// masstree/transient/adapter.hpp: the tree without any logs, in memory of the region or from
+// malloc().
 //
-// Its leaves have no log words and one slot more: 15. The lines are not arranged.
+// Its leaves have no log words and one slot more: 15. Their fields need no particular order.
 #pragma once
 
 #include "checkpoint/discipline.hpp"
@@ -22,7 +23,7 @@ struct transient_leaf : node {
 
     void set_lengths(u64 all) noexcept { store(lengths, all); }
 
-    // Nothing is read again that another process has written.
+    // No seals: another process never reads these leaves.
     static void settle_in(u64 /*layer*/) noexcept {}
     [[nodiscard]] static bool is_of_another_layer(u64 /*layer*/) noexcept { return false; }
     [[nodiscard]] static u64 sealed_order(u64 plain) noexcept { return plain; }
@@ -55,11 +56,11 @@ class transient_adapter {
     static void check_passed(const operation& /*op*/, const interior& /*n*/) noexcept {}
 
     static void filled(operation& /*op*/, const void* /*record*/, u64 /*bytes*/) noexcept {}
-    static void founded_leaf(leaf& /*n*/, u64 /*epoch*/) noexcept {}
+    static void created_root_leaf(leaf& /*n*/, u64 /*epoch*/) noexcept {}
     static void fresh_leaf(operation& /*op*/, leaf& /*n*/) noexcept {}
     static void fresh_interior(operation& /*op*/, interior& /*n*/) noexcept {}
-    static void turned_leaf(operation& /*op*/, leaf& /*n*/) noexcept {}
-    static void turned_interior(operation& /*op*/, interior& /*n*/) noexcept {}
+    static void root_became_leaf(operation& /*op*/, leaf& /*n*/) noexcept {}
+    static void root_became_interior(operation& /*op*/, interior& /*n*/) noexcept {}
 
     [[nodiscard]] static result<void> before_value_change(operation& /*op*/, leaf& /*n*/,
                                                           unsigned /*slot*/) noexcept {

@@ -1,0 +1,78 @@
+// durable.h: memcached's state that outlives the process, and how it is opened and repaired.
+//
+// Persistent: the hash table and its variables (assoc.c), the LRU lists and their sizes (items.c), the
+// slab classes, their page lists and pages (slabs.c), the clock's origin and the last flush_all. All
+// else is transient: locks, connections, statistics, the state of the background threads. The patch
+// beside this file makes the variables members of `durable`, under their old names.
+//
+// After a restart:
+//   - linked items get the reference count 1, for the references of connections are gone;
+//   - chunks that are neither linked nor in a free list, because a connection was filling them or the
+//     rebalancer was moving them, are freed;
+//   - the clock goes on from its old origin, so that expiry times keep their meaning.
+#pragma once
+
+#include <pthread.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <time.h>
+
+typedef struct {
+    unsigned int size;    /* sizes of items */
+    unsigned int perslab; /* how many items per slab */
+
+    void* slots;          /* list of item ptrs */
+    unsigned int sl_curr; /* total free items in list */
+
+    unsigned int slabs; /* how many slabs were allocated for this class */
+
+    void** slab_list;       /* array of slab pointers */
+    unsigned int list_size; /* size of prev array */
+} slabclass_t;
+
+struct durable_state {
+    /* assoc.c */
+    unsigned int hash_power;
+    item** primary_table;
+    item** old_table;
+    bool is_expanding;
+    uint64_t next_bucket;
+    /* items.c */
+    item* lru_heads[POWER_LARGEST];
+    item* lru_tails[POWER_LARGEST];
+    unsigned int lru_sizes[POWER_LARGEST];
+    uint64_t lru_bytes[POWER_LARGEST];
+    uint64_t newest_cas;
+    /* slabs.c */
+    slabclass_t classes[MAX_NUMBER_OF_SLAB_CLASSES];
+    size_t allocated;
+    bool limit_reached;
+    /* memcached.c */
+    time_t started;
+    rel_time_t oldest_live; /* flush_all: items that are older are gone */
+    uint64_t oldest_cas;
+    int page_size;
+    int chunk_size_max;
+};
+
+extern struct durable_state* durable;
+
+/* Opens the region in the file that MEMCACHED_DURABLE names. Ends the process with a message if it
+ * cannot. Returns true iff the state of an earlier process was found. */
+bool durable_open(void);
+
+/* Memory of the region; NULL if there is none left. */
+void* durable_allocate(size_t size);
+void* durable_zeroed(size_t count, size_t size);
+void* durable_reallocate(void* old, size_t size);
+void durable_free(void* p);
+
+/* After a flush_all: keeps its moment. */
+void durable_flushed(void);
+
+/* The lock protects no persistent invariant: a background thread holds it for as long as it works. */
+void durable_not_a_section(pthread_mutex_t* lock);
+
+/* slabs.c, with its private state: the repair after a restart, before any thread is started. */
+void slabs_durable_repair(void);

@@ -1,0 +1,76 @@
+// examples/sections/program.hpp: what the examples share: a file, threads that work until the
+// program is killed, and a check of what came back.
+//
+//     bank FILE run       works until it is killed
+//     bank FILE check     opens the file, says what it found; exit code 0: it is consistent,
+//                         3: so it is, and nothing was done yet
+#pragma once
+
+#include <holdfast/section.h>
+
+#include <pthread.h>
+
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <random>
+#include <thread>
+#include <vector>
+
+namespace example {
+
+/// Exit code of a check: consistent, and no section has survived yet.
+inline constexpr int nothing_yet = 3;
+
+/// A mutex that guards something until the end of a block.
+class locked {
+   public:
+    explicit locked(pthread_mutex_t& m) : mutex_(m) { pthread_mutex_lock(&mutex_); }
+    ~locked() { pthread_mutex_unlock(&mutex_); }
+    locked(const locked&) = delete;
+    locked& operator=(const locked&) = delete;
+
+   private:
+    pthread_mutex_t& mutex_;
+};
+
+[[noreturn]] inline void fail(const char* what) {
+    std::fprintf(stderr, "%s: %s\n", what, hf_section_error());
+    std::exit(1);
+}
+
+/// The root of this name, made zeroed at the first start.
+template <class T>
+T* root_of(hf_region* r, const char* name) {
+    auto* found = static_cast<T*>(hf_root_get(r, name));
+    if (found != nullptr) return found;
+    hf_section_begin();
+    found = static_cast<T*>(hf_zeroed(r, 1, sizeof(T)));
+    if (found == nullptr || hf_root_set(r, name, found) != 0) fail("no root");
+    hf_section_end();
+    return found;
+}
+
+/// `work(thread number)` never returns; `check()` returns the exit code.
+template <class Work, class Check>
+int run(int argc, char** argv, unsigned threads, hf_region*& region, Work work, Check check) {
+    if (argc != 3) {
+        std::fprintf(stderr, "usage: %s FILE run|check\n", argv[0]);
+        return 2;
+    }
+    hf_group_options o{};
+    o.period_us = 5000;
+    if (hf_group_open(argv[1], &o) != 0) fail("open");
+    region = hf_region_open("example");
+    if (region == nullptr) fail("region");
+    if (std::strcmp(argv[2], "check") == 0) {
+        const int code = check();
+        return hf_group_close() == 0 ? code : 1;
+    }
+    std::vector<std::thread> all;
+    for (unsigned t = 0; t < threads; ++t) all.emplace_back(work, t);
+    for (std::thread& t : all) t.join();
+    return 0;
+}
+
+}  // namespace example

@@ -1,0 +1,157 @@
+/* holdfast/section.h: failure-atomic sections for programs with locks.
+ *
+ * Purpose. A program keeps its long-lived data in persistent regions and changes them under ordinary
+ * locks. After a crash the regions come back as they were at some moment at which no thread held a
+ * lock (a cut), with all of every outermost critical section before it and nothing of any after it.
+ *
+ *     hf_group_open("data.hf", NULL);                      first of all, before other threads
+ *     hf_region* r = hf_region_open("bank");               finds or creates
+ *     struct bank* b = hf_root_get(r, "bank");
+ *     if (b == NULL) {                                     first start
+ *         hf_section_begin();
+ *         b = hf_zeroed(r, 1, sizeof *b);
+ *         hf_root_set(r, "bank", b);
+ *         hf_section_end();
+ *     }
+ *     pthread_mutex_lock(&m);  b->total += 1;  pthread_mutex_unlock(&m);
+ *     hf_wait_stable();                                    no crash undoes it from here on
+ *     hf_group_close();
+ *
+ * Regions. A region is a name, its roots and its memory. All regions that a process has open form one
+ * group, which is one file: so one cut covers them all, and a section that changes two regions is
+ * atomic as a whole. A region keeps its address for ever; pointers in it are ordinary pointers.
+ *
+ * How stores are found. `tracked` (the default): by pages; nothing is compiled in another way, memory
+ * is private and a redo journal beside the file makes each cut durable, on any file system.
+ * `announced`: the program makes the calls of section_hooks.h, by the compiler plugin or by hand;
+ * then stores go in place on persistent memory and on tmpfs, and an undo log is kept.
+ *
+ * Errors. Functions that return int return 0, or the number of a class of errors
+ * (holdfast/result.hpp); those that return a pointer return NULL. hf_section_error() then has the
+ * text. A use that cannot be carried on from (a thread outside of all sections that ends one, a lock
+ * destroyed while it is held, a full undo log) ends the process with a message: the data goes back to
+ * the last cut.
+ *
+ * What a program must and must not do, lock by lock: docs/sections.md.
+ *
+ * Literature. Chakrabarti and Boehm, "Durability Semantics for Lock-based Multithreaded Programs",
+ * HotPar 2013, section 2. */
+#ifndef HOLDFAST_SECTION_H
+#define HOLDFAST_SECTION_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* ------------------------------------------------------------------------------------- the group */
+
+enum hf_stores {
+    HF_STORES_TRACKED = 0,  /* found by pages; memory is private, a redo journal makes it durable */
+    HF_STORES_ANNOUNCED = 1 /* by hf_section_store(); in place where the medium is memory */
+};
+
+/* All zero bytes are the defaults. */
+struct hf_group_options {
+    enum hf_stores stores;
+    uint64_t bytes;         /* of a new file; 0: 64 MiB. It grows when more is allocated */
+    uint64_t max_bytes;     /* 0: the whole window of 1 TiB */
+    uint32_t period_us;     /* from one cut to the next; 0: 10 ms (announced) or 500 ms (tracked) */
+    uint32_t patience_us;   /* of the first attempt to cut; 0: 1 ms. It doubles after a failure */
+    const char* program;    /* up to 63 bytes: another program's file is refused. NULL: not asked */
+    int keep_unreachable;   /* nonzero: memory that no root reaches is not reclaimed at the opening */
+    int flush;              /* nonzero: lines are written back on tmpfs, too (measurements, tests) */
+    int by_hand;            /* nonzero: no thread cuts; only hf_section_cut() does (tests) */
+};
+
+/* Opens the group in the file `path`, or creates it. After a crash it is as it was at the last durable
+ * cut. Call it before threads exist that use the data, and outside of all locks. One group at a time. */
+int hf_group_open(const char* path, const struct hf_group_options* options);
+/* Makes a last cut and closes the file. No other thread may be inside a section or enter one; the
+ * memory is unmapped. A program that exits without it makes a last cut at exit. */
+int hf_group_close(void);
+/* Whether this opening made the file; whether it found the file not closed in order. */
+int hf_group_created(void);
+int hf_group_recovered(void);
+
+/* ---------------------------------------------------------------------------------------- regions */
+
+typedef struct hf_region hf_region; /* lies in the group itself: a pointer to it may be kept there */
+
+/* Finds the region, or creates it. Names have 1 to 47 bytes; a group has up to 64 regions. */
+hf_region* hf_region_open(const char* name);
+/* NULL without an error text: there is no region of this name. */
+hf_region* hf_region_find(const char* name);
+/* Frees all that the region has, and its name. */
+int hf_region_remove(hf_region* r);
+const char* hf_region_name(const hf_region* r);
+
+/* Roots: up to 32 a region, names of 1 to 23 bytes. NULL: none of this name. Setting a root to NULL
+ * removes it. */
+void* hf_root_get(const hf_region* r, const char* name);
+int hf_root_set(hf_region* r, const char* name, void* p);
+
+/* ----------------------------------------------------------------------------------------- memory */
+
+/* As malloc, calloc, realloc, free, malloc_usable_size and aligned_alloc; aligned to 16 bytes. Each
+ * call is a section, or a part of the caller's. NULL: no space; hf_section_error() says why. */
+void* hf_alloc(hf_region* r, size_t bytes);
+void* hf_zeroed(hf_region* r, size_t count, size_t bytes);
+void* hf_realloc(hf_region* r, void* p, size_t bytes);
+void* hf_aligned(hf_region* r, size_t alignment, size_t bytes); /* a power of two up to 64 KiB */
+void hf_free(void* p);
+size_t hf_usable_size(const void* p);
+
+/* --------------------------------------------------------------------------------------- sections */
+
+/* A section without a lock. They nest, with each other and with locks. */
+void hf_section_begin(void);
+void hf_section_end(void);
+/* How deeply the calling thread is inside; 0: outside. */
+int hf_section_depth(void);
+
+/* The lock makes no section: for one that is held for very long, or for ever. Call it while the lock
+ * is free. */
+int hf_not_a_consistency_lock(const void* lock);
+
+/* Waits until all sections that this thread has ended are durable. Inside a section: an error. */
+int hf_wait_stable(void);
+/* The cut that will contain what is stored now, and the newest durable one. */
+uint64_t hf_section_ticket(void);
+uint64_t hf_section_durable(void);
+/* Tries to cut now, with the patience of the options. 0: it is cut, though perhaps not durable yet. */
+int hf_section_cut(void);
+
+/* -------------------------------------------------------------------------------------- diagnosis */
+
+struct hf_section_numbers {
+    uint64_t cuts;            /* that succeeded */
+    uint64_t failed;          /* attempts that ran out of patience */
+    uint64_t longest_ns;      /* between two cuts */
+    uint64_t last_pause_ns;   /* gate closed, of the newest attempt */
+    uint64_t longest_pause_ns;
+    uint64_t stalled_ns;      /* gate closed, all attempts together */
+    uint64_t lines;           /* of 64 bytes that were touched first in an epoch (announced) */
+    uint64_t log_bytes;       /* of undo entries */
+    uint64_t sections;        /* outermost ones */
+    uint64_t allocated_bytes; /* in blocks, all regions */
+    uint64_t reclaimed_bytes; /* by this opening, since no root reached them */
+    uint64_t undone_lines;    /* by this opening */
+    const void* in_the_way;   /* where the section began that the last failed attempt waited for */
+    uint64_t in_the_way_ns;   /* for how long it had been running then; 0: unknown */
+};
+void hf_section_numbers_get(struct hf_section_numbers* into);
+/* The same as text, with the source of the section in the way where symbols tell it. Returns the
+ * length; at most `size` bytes are written, the last of them zero. */
+size_t hf_section_report(char* text, size_t size);
+
+/* Of the last function of this thread that failed; "" before. Valid until the next one fails. */
+const char* hf_section_error(void);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

@@ -1,0 +1,97 @@
+// section/cutter.hpp: the thread that makes the cuts, and how patient it is.
+//
+// Pace. A cut is tried once a period, if a section has run since the last one. After a failure the
+// patience doubles, and the thread sleeps for so long that the gate is closed at most 1/50 of the
+// time: a failed attempt costs the program no more than a cut (rule C7). After a success patience
+// returns to its first value.
+//
+//     attempt 1: 1 ms, sleep 49 ms; attempt 2: 2 ms, sleep 98 ms; ... up to 100 ms of patience
+//
+// While the undo log is nearly full, patience is at its limit and there is no sleep: new sections
+// are held, those in flight end, and the cut empties the log (rule C9).
+#pragma once
+
+#include "base/bits.hpp"
+
+#include <algorithm>
+#include <atomic>
+#include <condition_variable>
+#include <functional>
+#include <mutex>
+#include <thread>
+
+namespace hf::section {
+
+struct cutter_pace {
+    u64 period_ns = 10'000'000;
+    u64 patience_ns = 1'000'000;
+    u64 max_patience_ns = 100'000'000;
+};
+
+/// What the next attempt is like, from the attempts before it. A value: tests step through it.
+class cut_pace {
+   public:
+    explicit cut_pace(const cutter_pace& p) noexcept : pace_(p), patience_(p.patience_ns) {}
+
+    [[nodiscard]] u64 patience() const noexcept { return patience_; }
+    /// Returns how long to sleep before the next attempt.
+    u64 succeeded() noexcept {
+        patience_ = pace_.patience_ns;
+        return pace_.period_ns;
+    }
+    u64 failed() noexcept {
+        const u64 pause = stall_share * patience_ - patience_;
+        patience_ = std::min(2 * patience_, std::max(pace_.max_patience_ns, pace_.patience_ns));
+        return pause;
+    }
+    static constexpr u64 stall_share = 50;
+
+   private:
+    cutter_pace pace_;
+    u64 patience_;
+};
+
+struct cut_numbers {
+    std::atomic<u64> cuts{0};
+    std::atomic<u64> failed{0};
+    std::atomic<u64> last_cut_ns{0};  ///< when
+    std::atomic<u64> longest_ns{0};   ///< between two
+    std::atomic<u64> last_pause_ns{0};
+    std::atomic<u64> longest_pause_ns{0};
+    std::atomic<u64> stalled_ns{0};
+    std::atomic<const void*> site{nullptr};
+    std::atomic<u64> site_ns{0};
+};
+
+class cutter {
+   public:
+    /// Tries to cut with that patience.
+    using attempt = std::function<bool(u64 patience_ns)>;
+    struct needs {
+        bool cut;     ///< a section has run since the last cut
+        bool urgent;  ///< the log is nearly full
+    };
+
+    cutter() = default;
+    cutter(const cutter&) = delete;
+    cutter& operator=(const cutter&) = delete;
+    ~cutter() { stop(); }
+
+    void start(const cutter_pace& pace, std::function<needs()> ask, attempt cut);
+    void stop();
+    /// The next attempt is made at once, even if no section has run.
+    void hurry();
+    /// Whether it was started, and not stopped since.
+    [[nodiscard]] bool is_running() const noexcept { return thread_.joinable(); }
+
+   private:
+    void run(const cutter_pace& pace, const std::function<needs()>& ask, const attempt& cut);
+
+    std::mutex mutex_;
+    std::condition_variable wake_;
+    bool stopping_ = false;
+    bool hurried_ = false;
+    std::thread thread_;
+};
+
+}  // namespace hf::section

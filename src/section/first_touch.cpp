@@ -1,0 +1,79 @@
+#include "section/first_touch.hpp"
+
+#include "base/check.hpp"
+#include "section/inside_runtime.hpp"
+
+#include <sys/mman.h>
+
+namespace hf::section {
+namespace {
+
+constexpr u64 tag_bytes = window_size / line_size;
+
+constexpr u64 max_limit = u64{256} << 20;
+
+/// Logs have a 256th of the region's largest size (alloc/geometry.hpp). At a quarter of that new
+/// sections wait for a cut.
+u64 limit_of(const region& r) { return std::min(r.max_pages() * layout::page_size / 1024, max_limit); }
+
+}  // namespace
+
+first_touch::first_touch(region& r)
+    : region_(r), limit_(limit_of(r)), logs_(new std::array<thread_log, max_threads>) {
+    void* const p = ::mmap(nullptr, tag_bytes, PROT_READ | PROT_WRITE,
+                           MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    HF_CHECK(p != MAP_FAILED, "no address space for the tags of a region's lines");
+    tags_ = static_cast<std::atomic<u8>*>(p);
+}
+
+first_touch::~first_touch() { ::munmap(static_cast<void*>(tags_), tag_bytes); }
+
+void first_touch::claim(thread_record& by, u64 line, u64 epoch) noexcept(!crashes_throw) {
+    const inside_runtime in;
+    u8 seen = untouched;
+    if (tags_[line].compare_exchange_strong(seen, busy, std::memory_order_acq_rel)) {
+        append(by, line, epoch);
+        by.lines.push(line);
+        tags_[line].store(touched, std::memory_order_release);
+        return;
+    }
+    backoff pause;
+    while (tags_[line].load(std::memory_order_acquire) == busy) pause.wait();
+}
+
+void first_touch::append(thread_record& by, u64 line, u64 epoch) noexcept(!crashes_throw) {
+    const log_object image{line * line_size, line_size};
+    thread_log& mine = (*logs_)[by.index];
+    if (!mine.attached.load(std::memory_order_relaxed)) [[unlikely]] {
+        mine.writer.attach(region_, static_cast<u16>(by.index + 1));
+        mine.attached.store(true, std::memory_order_release);
+    }
+    auto done = mine.writer.append({&image, 1}, epoch);
+    if (!done) fatal(("the undo log of sections is full: " + done.error().to_string()).c_str());
+    HF_PERSIST_POINT("section U0: a line's undo entry is durable before the line is stored to");
+    // Counted by the thread that appends; a moment's lag does not matter to should_cut().
+    lines_.fetch_add(1, std::memory_order_relaxed);
+    epoch_bytes_.fetch_add(2 * line_size, std::memory_order_relaxed);
+}
+
+void first_touch::write_back(const thread_table& threads) const noexcept {
+    const u32 n = threads.used();
+    for (u32 i = 0; i < n; ++i) {
+        const auto lines = threads.at(i).lines.all();
+        region_.med().flush_lines(region_.base(), lines.data(), lines.size());
+    }
+    region_.med().fence();
+}
+
+void first_touch::reset(const thread_table& threads) noexcept {
+    const u32 n = threads.used();
+    for (u32 i = 0; i < n; ++i) {
+        for (const u64 l : threads.at(i).lines.all()) {
+            tags_[l].store(untouched, std::memory_order_relaxed);
+        }
+        threads.at(i).lines.clear();
+    }
+    epoch_bytes_.store(0, std::memory_order_relaxed);
+}
+
+}  // namespace hf::section

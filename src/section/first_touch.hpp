@@ -1,0 +1,93 @@
+// section/first_touch.hpp: the undo log of a region whose stores go in place, by line.
+//
+// Purpose. The first store to a line since the last cut is preceded by a copy of the line in the log
+// of the storing thread. Further stores to the line cost the look at its tag. A tag is a byte in
+// DRAM for each line of the window: untouched, busy, or touched.
+//
+//     touch(line):  tag == touched?  ------------------------------------------> store
+//                   CAS untouched -> busy,  append to the log, fence,  tag := touched  (release)
+//                   busy: another thread is copying the line; wait for it
+//
+// Two sections under different locks may store to one line. Without `busy` both would find it
+// untouched, and the second could copy the first one's new word into its entry (rule C2).
+//
+// Invariants.
+//  U-a  A line that was stored to since the last cut has a whole, durable entry in some log, made
+//       before its first store: the tag is set, with release, after the entry's fence, and a thread
+//       that finds it touched loads it with acquire.
+//  U-b  A line has one entry in an epoch. So entries can be applied in any order.
+//  U-c  At an open gate after a cut all tags are untouched: reset() clears those that the threads'
+//       lists name. Tags do not count epochs, so they cannot wrap (rule C8).
+//
+// Persist order. section U0: the entry is durable before touch() returns; the rest in group.hpp.
+// Bounds. A line is logged once an epoch, in 128 bytes: the log of an epoch is at most twice the
+// region (rule C9). Long before the log is full, should_cut() asks for a cut and holds new sections.
+// If it is full all the same, the process ends with a message; the next opening goes back to the
+// last cut.
+#pragma once
+
+#include "region/region.hpp"
+#include "section/threads.hpp"
+#include "undo/undo_log.hpp"
+
+#include <array>
+#include <atomic>
+#include <memory>
+
+namespace hf::section {
+
+class first_touch {
+   public:
+    explicit first_touch(region& r);
+    first_touch(const first_touch&) = delete;
+    first_touch& operator=(const first_touch&) = delete;
+    ~first_touch();
+
+    /// Before a store to [p, p + n), by a thread that is inside.
+    void touch(thread_record& by, const void* p, std::size_t n, u64 epoch) noexcept(
+        !crashes_throw) {
+        const u64 first = line_of(p);
+        const u64 last = line_of(static_cast<const std::byte*>(p) + n - 1);
+        for (u64 l = first; l <= last; ++l) {
+            if (tags_[l].load(std::memory_order_acquire) != touched) [[unlikely]] {
+                claim(by, l, epoch);
+            }
+        }
+    }
+
+    /// The gate is closed. Writes the lines of all threads back, and fences (U2).
+    void write_back(const thread_table& threads) const noexcept;
+    /// The gate is closed and the epoch is counted. The lists are empty, and no line is touched.
+    void reset(const thread_table& threads) noexcept;
+
+    /// Whether the logs of this epoch are so long that it should end.
+    [[nodiscard]] bool should_cut() const noexcept {
+        return epoch_bytes_.load(std::memory_order_relaxed) > limit_;
+    }
+    void set_limit(u64 bytes) noexcept { limit_ = bytes; }
+    [[nodiscard]] u64 lines() const noexcept { return lines_.load(std::memory_order_relaxed); }
+    [[nodiscard]] u64 log_bytes() const noexcept { return 2 * line_size * lines(); }
+
+   private:
+    enum tag : u8 { untouched = 0, busy = 1, touched = 2 };
+
+    [[nodiscard]] u64 line_of(const void* p) const noexcept {
+        return (reinterpret_cast<u64>(p) & window_mask) / line_size;
+    }
+    void claim(thread_record& by, u64 line, u64 epoch) noexcept(!crashes_throw);
+    void append(thread_record& by, u64 line, u64 epoch) noexcept(!crashes_throw);
+
+    struct alignas(64) thread_log {
+        std::atomic<bool> attached{false};
+        log_writer writer;
+    };
+
+    region& region_;
+    std::atomic<u8>* tags_;
+    u64 limit_;
+    std::unique_ptr<std::array<thread_log, max_threads>> logs_;
+    std::atomic<u64> lines_{0};
+    alignas(64) std::atomic<u64> epoch_bytes_{0};
+};
+
+}  // namespace hf::section

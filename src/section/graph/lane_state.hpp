@@ -1,0 +1,67 @@
+// section/graph/lane_state.hpp: what graph mode keeps for one lane, in ordinary memory.
+#pragma once
+
+#include "section/graph/consistent_cut.hpp"
+#include "section/graph/lane_log.hpp"
+#include "sync/spin_lock.hpp"
+
+#include <array>
+#include <deque>
+#include <vector>
+
+namespace hf::graph {
+
+/// The bytes that the open section has logged already: later stores to them need no entry, because
+/// recovery applies the oldest one last. It may forget, which costs an entry.
+class logged_bytes {
+   public:
+    /// Whether all bytes of `mask` of that word are logged; notes them if not.
+    [[nodiscard]] bool covers(u64 word, u8 mask) noexcept {
+        slot& s = slots_[word % slots_.size()];
+        if (s.section != section_ || s.word != word) s = {section_, word, 0};
+        if ((s.mask & mask) == mask) return true;
+        s.mask |= mask;
+        return false;
+    }
+    void clear() noexcept { ++section_; }
+
+   private:
+    struct slot {
+        u64 section = 0;
+        u64 word = 0;
+        u8 mask = 0;
+    };
+    u64 section_ = 1;
+    std::array<slot, 1024> slots_{};
+};
+
+/// A section that has completed and may still be undone.
+struct closed_section {
+    u64 end = 0;  ///< position after its last entry
+    section_facts facts;
+};
+
+struct lane_state {
+    lane_state(u32 lane, region& r, const segment& s, const log_identity& of)
+        : index(lane), log(r, s, of) {}
+
+    const u32 index;
+    lane_log log;
+
+    // The owner's.
+    u64 clock = 0;   ///< Lamport's
+    u64 number = 0;  ///< of the newest section
+    bool is_open = false;
+    bool is_gap = false;                 ///< it holds stores made outside of sections
+    std::vector<section_id> depends_on;  ///< of the open section, or of the next one
+    std::vector<u64> lines;              ///< stored to since the last write-back, by line number
+    logged_bytes logged;
+
+    /// Last section that can never be undone. Written by the manager.
+    std::atomic<u64> kept{0};
+
+    spin_lock mutex;  ///< closed
+    std::deque<closed_section> closed;
+};
+
+}  // namespace hf::graph

@@ -1,0 +1,135 @@
+#include "section/group.hpp"
+
+#include "base/check.hpp"
+#include "epoch/epoch_area.hpp"
+#include "persist/persist_point.hpp"
+
+#include <sys/mman.h>
+
+#include <cstring>
+
+namespace hf::section {
+namespace {
+
+constexpr layout::room_format rooms[] = {epoch_format, section_format};
+constexpr u64 table_version = 1;
+
+result<opened_region> open_file(const std::filesystem::path& path, const group_options& o) {
+    opening_options all;
+    all.file.kind = discipline::section;
+    all.file.initial_size = std::max(o.bytes, u64{8} * page_bytes);
+    all.file.max_size = o.max_bytes;
+    all.file.keep_address = true;
+    if (o.flush) all.file.flush = flush_policy::always;
+    // Private memory and a journal, whatever the file lies on.
+    if (!o.announced) all.file.medium = medium_kind::file;
+    // On an ordinary disk announced lines are found by pages, too.
+    all.journal = {o.journal, page_tracker::way::written};
+    all.rooms = rooms;
+    return open_region(path, all);
+}
+
+}  // namespace
+
+result<std::unique_ptr<group>> group::open(const std::filesystem::path& path,
+                                           const group_options& o, thread_record& me) {
+    auto opened = open_file(path, o);
+    if (!opened) return tl::unexpected(opened.error());
+    std::unique_ptr<group> g(new group);
+    epoch_options by_hand;
+    by_hand.epoch = no_clock;
+    auto epochs = epoch_manager::open(*opened, by_hand);
+    if (!epochs) return tl::unexpected(epochs.error());
+    const bool in_place = opened->journal == nullptr;
+    g->file_ = std::move(opened->file);
+    g->epochs_ = std::move(*epochs);
+    if (auto ok = g->recover(); !ok) return tl::unexpected(ok.error());
+    if (auto ok = g->check_table(o); !ok) return tl::unexpected(ok.error());
+    if (auto ok = g->epochs_->start(); !ok) return tl::unexpected(ok.error());
+    if (in_place) g->undo_ = std::make_unique<first_touch>(*g->file_);
+    ::madvise(g->file_->base(), g->file_->size(), MADV_DONTFORK);
+    g->heap_ = std::make_unique<heap>(*g->file_);
+    if (auto ok = g->heap_->open(); !ok) return tl::unexpected(ok.error());
+    if (!o.keep_unreachable) {
+        change by = g->change_by(me);
+        g->reclaimed_ = reclaim_unreachable(*g->heap_, g->table(), by);
+    }
+    return g;
+}
+
+result<void> group::recover() {
+    const auto interrupted = epochs_->interrupted_epoch();
+    if (!interrupted) return {};
+    const auto applied = apply_log(*file_, *interrupted, 1);
+    if (!applied) return tl::unexpected(applied.error());
+    undone_ = applied->entries;
+    HF_PERSIST_POINT("section R1: the lines of the interrupted epoch are undone before a new one");
+    return {};
+}
+
+result<void> group::check_table(const group_options& o) {
+    group_table& t = table();
+    if (t.magic == 0) {
+        lay_table(o);
+        return {};
+    }
+    const auto refuse = [&](errc code, std::string why, std::string next) {
+        return failure({code, "open the group of regions", file_->path().string(), std::move(why),
+                        std::move(next)});
+    };
+    if (t.magic != table_magic || t.version != table_version) {
+        return refuse(errc::corrupt, "its table of regions is damaged",
+                      "restore the file from a copy");
+    }
+    if (t.address != reinterpret_cast<u64>(file_->base())) {
+        char why[128];
+        std::snprintf(why, sizeof why, "it must be mapped at 0x%llx, and the kernel gave 0x%llx",
+                      static_cast<unsigned long long>(t.address),
+                      static_cast<unsigned long long>(reinterpret_cast<u64>(file_->base())));
+        return refuse(errc::incompatible, why,
+                      "close other regions of this process, or start it with fewer mappings: "
+                      "pointers in the group are addresses");
+    }
+    const std::string made_by(t.program, ::strnlen(t.program, sizeof t.program));
+    if (!o.program.empty() && !made_by.empty() && made_by != o.program) {
+        return refuse(errc::incompatible,
+                      "it belongs to the program \"" + made_by + "\", not \"" + o.program + "\"",
+                      "choose another file");
+    }
+    return {};
+}
+
+/// Before the first epoch: there is nothing to go back to yet. The magic word is stored last.
+void group::lay_table(const group_options& o) {
+    group_table& t = table();
+    t.address = reinterpret_cast<u64>(file_->base());
+    t.version = table_version;
+    std::memcpy(t.program, o.program.data(), std::min(o.program.size(), sizeof t.program - 1));
+    file_->med().persist(&t, sizeof t);
+    HF_PERSIST_POINT("section T1: the table is durable before its magic word");
+    std::atomic_ref<u64>(t.magic).store(table_magic, std::memory_order_release);
+    file_->med().persist(&t.magic, sizeof t.magic);
+    HF_PERSIST_POINT("section T2: the table counts before the session begins");
+}
+
+bool group::is_ready() {
+    journalled_file* const journal = epochs_->journal();
+    if (journal == nullptr) return true;
+    epochs_->wait_for_base();
+    return journal->redo()->is_ready() && epochs_->accepts_writes();
+}
+
+bool group::cut(const thread_table& threads) {
+    const u64 ending = epoch();
+    if (undo_ != nullptr) undo_->write_back(threads);
+    HF_PERSIST_POINT("section U2: every touched line is durable before the epoch is counted");
+    epochs_->end_epoch();
+    if (epoch() == ending) return false;
+    HF_PERSIST_POINT("section U3: the epoch is counted before its log is used again");
+    if (undo_ != nullptr) undo_->reset(threads);
+    return true;
+}
+
+result<void> group::close() { return epochs_->close(); }
+
+}  // namespace hf::section

@@ -1,0 +1,78 @@
+// Conservative collection: what no root reaches is freed. At the opening, before anybody else is
+// there: pointers in ordinary memory, which the collector cannot see, do not exist yet.
+#include "section/group.hpp"
+
+#include <algorithm>
+#include <unordered_set>
+#include <vector>
+
+namespace hf::section {
+namespace {
+
+class marker {
+   public:
+    explicit marker(const heap& h) : heap_(h) {}
+
+    void follow(const void* address) {
+        const block_ref b = heap_.find(address);
+        if (b.run == nullptr || !reached_.insert(b.begin).second) return;
+        todo_.push_back(b);
+    }
+    void run() {
+        while (!todo_.empty()) {
+            const block_ref b = todo_.back();
+            todo_.pop_back();
+            const auto* const words = reinterpret_cast<const u64*>(b.begin);
+            for (u64 i = 0; i < b.bytes / sizeof(u64); ++i) {
+                if (is_in_window(words[i])) follow(reinterpret_cast<const void*>(words[i]));
+            }
+        }
+    }
+    void set_window(const void* base) { window_ = reinterpret_cast<u64>(base) & ~window_mask; }
+    [[nodiscard]] bool has(const void* block) const { return reached_.contains(block); }
+
+   private:
+    [[nodiscard]] bool is_in_window(u64 word) const { return (word & ~window_mask) == window_; }
+
+    const heap& heap_;
+    u64 window_ = 0;
+    std::unordered_set<const void*> reached_;
+    std::vector<block_ref> todo_;
+};
+
+void add_unreached(const run_header& run, const marker& marked, std::vector<void*>& into) {
+    auto* const base = reinterpret_cast<std::byte*>(const_cast<run_header*>(&run));
+    if (run.kind == run_kind::large && !marked.has(base + run.payload)) {
+        into.push_back(base + run.payload);
+    }
+    if (run.kind != run_kind::slab) return;
+    const slab_shape& shape = slab_shapes[run.size_class];
+    for (u64 b = 0; b < shape.blocks; ++b) {
+        if (!heap::is_allocated(run, b)) continue;
+        std::byte* const block = base + shape.first + b * class_bytes(run.size_class);
+        if (!marked.has(block)) into.push_back(block);
+    }
+}
+
+}  // namespace
+
+u64 reclaim_unreachable(heap& h, const group_table& table, change& by) {
+    marker marked(h);
+    marked.set_window(&table);
+    for (const region_entry& r : table.regions) {
+        for (const root_entry& root : r.roots) {
+            if (root.value != nullptr) marked.follow(root.value);
+        }
+    }
+    marked.run();
+    std::vector<void*> unreached;
+    h.walk([&](run_header& run) { add_unreached(run, marked, unreached); });
+    u64 bytes = 0;
+    for (void* block : unreached) {
+        bytes += h.usable(block);
+        h.free(by, block);
+    }
+    return bytes;
+}
+
+}  // namespace hf::section

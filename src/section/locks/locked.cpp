@@ -1,0 +1,87 @@
+#include "section/locks/locked.hpp"
+
+#include "section/symbol.hpp"
+
+#include <cstdio>
+#include <string>
+
+namespace hf::section {
+namespace {
+
+std::ptrdiff_t position_of(const thread_record& r, const void* lock) noexcept {
+    for (std::size_t i = r.held.size(); i-- != 0;) {
+        if (r.held[i].lock == lock) return static_cast<std::ptrdiff_t>(i);
+    }
+    return -1;
+}
+
+[[noreturn]] void refuse(const char* function, const void* lock, const void* site,
+                         const char* why) noexcept {
+    const inside_runtime in;
+    char address[32];
+    std::snprintf(address, sizeof address, "%p", lock);
+    const std::string text =
+        std::string(function) + "(" + address + ") at " + source_of(site) + ": " + why;
+    fatal(text.c_str());
+}
+
+/// The record of a thread that ended while it held this robust mutex.
+thread_record* abandoned_holder(const void* lock, std::ptrdiff_t& position) noexcept {
+    const thread_table& all = runtime::get().threads();
+    for (u32 i = 0; i < all.used(); ++i) {
+        thread_record& r = all.at(i);
+        if (!r.abandoned.load(std::memory_order_acquire)) continue;
+        position = position_of(r, lock);
+        if (position >= 0) return &r;
+    }
+    return nullptr;
+}
+
+/// One lock less of a thread that has ended. With the last its section is over.
+void release_adopted(thread_record& dead) noexcept {
+    runtime::leave(dead);
+    if (dead.depth == 0) thread_table::release(dead);
+}
+
+}  // namespace
+
+void note_held(thread_record& r, const void* lock, int result) noexcept {
+    thread_record* adopted = nullptr;
+    if (result == EOWNERDEAD) [[unlikely]] {
+        // Only the new owner of the mutex comes here, and the dead thread's list stands still.
+        std::ptrdiff_t position = -1;
+        adopted = abandoned_holder(lock, position);
+        if (adopted != nullptr) adopted->held.remove(static_cast<std::size_t>(position));
+    }
+    r.held.push({lock, adopted});
+}
+
+std::ptrdiff_t find_held(const thread_record& r, const void* lock, const char* function,
+                         const void* site) noexcept {
+    const std::ptrdiff_t mine = position_of(r, lock);
+    if (mine >= 0) [[likely]] return mine;
+    // Others' lists change meanwhile; their owner's entry of a lock that it holds does not.
+    const thread_table& all = runtime::get().threads();
+    for (u32 i = 0; i < all.used(); ++i) {
+        if (&all.at(i) != &r && position_of(all.at(i), lock) >= 0) {
+            refuse(function, lock, site, "another thread holds the lock, and only it may give it back");
+        }
+    }
+    return -1;
+}
+
+void note_given(thread_record& r, std::ptrdiff_t position) noexcept {
+    thread_record* const adopted = r.held[static_cast<std::size_t>(position)].adopted;
+    r.held.remove(static_cast<std::size_t>(position));
+    runtime::leave(r);
+    if (adopted != nullptr) [[unlikely]] release_adopted(*adopted);
+}
+
+void check_destroyed(const void* lock, const char* function, const void* site) noexcept {
+    if (passes_through(lock)) return;
+    if (position_of(runtime::get().me(), lock) >= 0) {
+        refuse(function, lock, site, "the calling thread holds the lock");
+    }
+}
+
+}  // namespace hf::section

@@ -1,0 +1,125 @@
+// section/locks/locked.hpp: how taking and giving a lock begins and ends a section.
+//
+// Purpose. The functions of pthread.h and threads.h that take or give a lock are defined here again,
+// and call the C library's. They come first in a program that links hf_section_locks, and in one
+// that libholdfast_section.so is loaded into (LD_PRELOAD).
+//
+// The outermost lock (rule C6 of section.hpp). A thread that waits for it must be outside of the
+// gate, or the owner's successors would keep a cut waiting one after the other:
+//
+//     enter the gate (may wait, holding nothing) -> try the lock -> got it: inside
+//          ^                                           | busy
+//          |                                     leave the gate, wait for the lock
+//          |                                           | got it
+//     give the lock back <--- gate closed --- try to enter the gate -> open: inside
+//
+// So a thread at the closed gate holds no lock. One exception: a robust mutex whose owner died is
+// kept (giving it back would make it unusable), and the wait is bounded by the leader's patience.
+//
+// A lock that is taken inside a section just counts. Pass-through, with no effect on sections: while
+// no group is open, inside the runtime, and for locks named by hf_not_a_consistency_lock().
+//
+// A lock given back that the thread does not hold was taken before the group was opened, and is
+// passed on; or another thread holds it: then the process ends with a message.
+#pragma once
+
+#include "section/locks/exempt.hpp"
+#include "section/locks/real.hpp"
+#include "section/runtime.hpp"
+
+#include <cerrno>
+
+namespace hf::section {
+
+/// Whether the call has left the caller with the lock.
+[[nodiscard]] inline bool has_lock(int result) noexcept {
+    return result == 0 || result == EOWNERDEAD;
+}
+
+[[nodiscard]] inline bool passes_through(const void* lock) noexcept {
+    return !runtime::is_open() || is_inside_runtime() || is_exempt(lock);
+}
+
+/// The thread, inside and one level deeper already, holds the lock now. `result`: of taking it.
+void note_held(thread_record& r, const void* lock, int result) noexcept;
+
+/// Before the lock is given back: its place in the thread's list, or nullopt for one that was taken
+/// before the group was opened. Ends the process if another thread holds it.
+[[nodiscard]] std::ptrdiff_t find_held(const thread_record& r, const void* lock,
+                                       const char* function, const void* site) noexcept;
+/// After it was given back.
+void note_given(thread_record& r, std::ptrdiff_t position) noexcept;
+/// Ends the process if the calling thread holds the lock.
+void check_destroyed(const void* lock, const char* function, const void* site) noexcept;
+
+/// The outermost lock of a section; see above. `attempt`, `wait` and `give` are the C library's.
+template <class Attempt, class Wait, class Give>
+int take_outermost(thread_record& r, const void* lock, const void* site, Attempt attempt, Wait wait,
+                   Give give) {
+    runtime& all = runtime::get();
+    for (;;) {
+        all.enter(r, site);
+        int result = attempt();
+        if (has_lock(result)) {
+            note_held(r, lock, result);
+            return result;
+        }
+        runtime::leave(r);
+        if (result != EBUSY) return result;
+        result = wait();
+        if (!has_lock(result)) return result;
+        if (all.try_enter(r, site)) {
+            note_held(r, lock, result);
+            return result;
+        }
+        if (result == EOWNERDEAD) {
+            all.enter(r, site);
+            note_held(r, lock, result);
+            return result;
+        }
+        give();
+    }
+}
+
+/// Waits for the lock.
+template <class Attempt, class Wait, class Give>
+int take(const void* lock, const void* site, Attempt attempt, Wait wait, Give give) {
+    if (passes_through(lock)) return wait();
+    runtime& all = runtime::get();
+    thread_record& r = all.me();
+    if (r.depth == 0) return take_outermost(r, lock, site, attempt, wait, give);
+    const int result = wait();
+    if (has_lock(result)) {
+        all.enter(r, site);
+        note_held(r, lock, result);
+    }
+    return result;
+}
+
+/// Tries the lock. It may wait at the gate, and is never refused because of it.
+template <class Attempt>
+int try_take(const void* lock, const void* site, Attempt attempt) {
+    if (passes_through(lock)) return attempt();
+    runtime& all = runtime::get();
+    thread_record& r = all.me();
+    all.enter(r, site);
+    const int result = attempt();
+    if (has_lock(result)) {
+        note_held(r, lock, result);
+    } else {
+        runtime::leave(r);
+    }
+    return result;
+}
+
+template <class Give>
+int give(const void* lock, const char* function, const void* site, Give real_give) {
+    if (passes_through(lock)) return real_give();
+    thread_record& r = runtime::get().me();
+    const std::ptrdiff_t position = find_held(r, lock, function, site);
+    const int result = real_give();
+    if (result == 0 && position >= 0) note_given(r, position);
+    return result;
+}
+
+}  // namespace hf::section

@@ -1,0 +1,89 @@
+#include "section/locks/real.hpp"
+
+#include "base/check.hpp"
+
+#include <dlfcn.h>
+
+#include <atomic>
+
+// What a sanitizer's runtime calls its own; null elsewhere.
+#define HF_WEAK(name) extern "C" __attribute__((weak)) void __interceptor_##name();
+HF_WEAK(pthread_mutex_lock)
+HF_WEAK(pthread_mutex_trylock)
+HF_WEAK(pthread_mutex_timedlock)
+HF_WEAK(pthread_mutex_clocklock)
+HF_WEAK(pthread_mutex_unlock)
+HF_WEAK(pthread_mutex_destroy)
+HF_WEAK(pthread_rwlock_rdlock)
+HF_WEAK(pthread_rwlock_wrlock)
+HF_WEAK(pthread_rwlock_tryrdlock)
+HF_WEAK(pthread_rwlock_trywrlock)
+HF_WEAK(pthread_rwlock_timedrdlock)
+HF_WEAK(pthread_rwlock_timedwrlock)
+HF_WEAK(pthread_rwlock_clockrdlock)
+HF_WEAK(pthread_rwlock_clockwrlock)
+HF_WEAK(pthread_rwlock_unlock)
+HF_WEAK(pthread_spin_lock)
+HF_WEAK(pthread_spin_trylock)
+HF_WEAK(pthread_spin_unlock)
+HF_WEAK(pthread_cond_wait)
+HF_WEAK(pthread_cond_timedwait)
+HF_WEAK(pthread_cond_clockwait)
+HF_WEAK(pthread_create)
+#undef HF_WEAK
+
+namespace hf::section::real {
+namespace {
+
+constinit functions found{};
+constinit std::atomic<bool> is_ready{false};
+
+template <class F>
+void look_up(F*& into, void (*interceptor)(), const char* name, const char* version = nullptr) {
+    void* p = reinterpret_cast<void*>(interceptor);
+    if (p == nullptr) {
+        p = version == nullptr ? ::dlsym(RTLD_NEXT, name) : ::dlvsym(RTLD_NEXT, name, version);
+    }
+    if (p == nullptr) p = ::dlsym(RTLD_NEXT, name);
+    HF_CHECK(p != nullptr, "the C library lacks a function of its threads");
+    into = reinterpret_cast<F*>(p);
+}
+
+// Two threads may do it at once: both store the same.
+[[gnu::noinline]] void look_all_up() {
+#define HF_FIND(field) look_up(found.field, __interceptor_pthread_##field, "pthread_" #field)
+    HF_FIND(mutex_lock);
+    HF_FIND(mutex_trylock);
+    HF_FIND(mutex_timedlock);
+    HF_FIND(mutex_clocklock);
+    HF_FIND(mutex_unlock);
+    HF_FIND(mutex_destroy);
+    HF_FIND(rwlock_rdlock);
+    HF_FIND(rwlock_wrlock);
+    HF_FIND(rwlock_tryrdlock);
+    HF_FIND(rwlock_trywrlock);
+    HF_FIND(rwlock_timedrdlock);
+    HF_FIND(rwlock_timedwrlock);
+    HF_FIND(rwlock_clockrdlock);
+    HF_FIND(rwlock_clockwrlock);
+    HF_FIND(rwlock_unlock);
+    HF_FIND(spin_lock);
+    HF_FIND(spin_trylock);
+    HF_FIND(spin_unlock);
+    HF_FIND(cond_clockwait);
+    HF_FIND(create);
+#undef HF_FIND
+    look_up(found.cond_wait, __interceptor_pthread_cond_wait, "pthread_cond_wait", "GLIBC_2.3.2");
+    look_up(found.cond_timedwait, __interceptor_pthread_cond_timedwait, "pthread_cond_timedwait",
+            "GLIBC_2.3.2");
+    is_ready.store(true, std::memory_order_release);
+}
+
+}  // namespace
+
+const functions& libc() noexcept {
+    if (!is_ready.load(std::memory_order_acquire)) [[unlikely]] look_all_up();
+    return found;
+}
+
+}  // namespace hf::section::real

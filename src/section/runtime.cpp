@@ -1,0 +1,279 @@
+#include "section/runtime.hpp"
+
+#include "base/clock.hpp"
+
+#include <pthread.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <climits>
+#include <cstdio>
+#include <cstdlib>
+
+namespace hf::section {
+namespace {
+
+constexpr u64 longest_wait_ns = 1'000'000'000;  ///< of a last cut
+constexpr auto disk_wait = std::chrono::milliseconds(1);
+constexpr int disk_waits = 100;
+
+constinit std::atomic<runtime*> instance{nullptr};
+constinit std::once_flag made;
+
+void raise_to(std::atomic<u64>& maximum, u64 value) noexcept {
+    if (value > maximum.load(std::memory_order_relaxed)) {
+        maximum.store(value, std::memory_order_relaxed);
+    }
+}
+
+result<group_options> options_of(const hf_group_options& o, const std::string& path) {
+    group_options g;
+    g.announced = o.stores == HF_STORES_ANNOUNCED;
+    if (o.bytes != 0) g.bytes = o.bytes;
+    g.max_bytes = o.max_bytes;
+    if (o.program != nullptr) g.program = o.program;
+    g.keep_unreachable = o.keep_unreachable != 0;
+    g.flush = o.flush != 0;
+    if (g.program.size() < sizeof(group_table::program)) return g;
+    return failure({errc::usage, "open the group of regions", path,
+                    "the program's name has more than 63 bytes", "choose a shorter one"});
+}
+
+cutter_pace pace_of(const hf_group_options& o) {
+    cutter_pace p;
+    if (o.stores != HF_STORES_ANNOUNCED) p.period_ns = 500'000'000;
+    if (o.period_us != 0) p.period_ns = u64{o.period_us} * 1000;
+    if (o.patience_us != 0) p.patience_ns = u64{o.patience_us} * 1000;
+    return p;
+}
+
+}  // namespace
+
+runtime& runtime::get() noexcept {
+    if (runtime* const r = instance.load(std::memory_order_acquire)) [[likely]] return *r;
+    std::call_once(made, [] { instance.store(new runtime, std::memory_order_release); });
+    return *instance.load(std::memory_order_acquire);
+}
+
+runtime::runtime() : gate_(threads_) {
+    HF_CHECK(::pthread_key_create(&key_, thread_ends) == 0,
+             "no key for the ends of threads: pthread_key_create");
+    HF_CHECK(::pthread_atfork(nullptr, nullptr, child_begins) == 0, "pthread_atfork");
+    HF_CHECK(std::atexit(process_ends) == 0, "atexit");
+}
+
+// ------------------------------------------------------------------------------- opening, closing
+
+result<void> runtime::open(const std::filesystem::path& path, const hf_group_options& options) {
+    const inside_runtime in;
+    const std::lock_guard guard(cut_mutex_);
+    if (group_ != nullptr) {
+        return failure({errc::usage, "open the group of regions", path.string(),
+                        "this process has " + group_->file().path().string() + " open",
+                        "keep all regions in one group: a section over two files is not atomic"});
+    }
+    auto chosen = options_of(options, path.string());
+    if (!chosen) return tl::unexpected(chosen.error());
+    auto opened = group::open(path, *chosen, me());
+    if (!opened) return tl::unexpected(opened.error());
+    group_ = std::move(*opened);
+    undo_ = group_->undo();
+    patience_ns_ = pace_of(options).patience_ns;
+    created_ = group_->file().created();
+    recovered_ = !group_->file().was_clean();
+    hf_section_arena_number = reinterpret_cast<u64>(group_->file().base()) >> HF_SECTION_ARENA_SHIFT;
+    numbers_.last_cut_ns.store(now_ns(), std::memory_order_relaxed);
+    sections_at_cut_ = sections_begun();
+    open_.store(true, std::memory_order_release);
+    if (options.by_hand == 0) {
+        cutter_.start(
+            pace_of(options),
+            [this] {
+                return cutter::needs{needs_cut(), undo_ != nullptr && undo_->should_cut()};
+            },
+            [this](u64 patience) { return try_cut(patience); });
+    }
+    return {};
+}
+
+result<void> runtime::close() {
+    const inside_runtime in;
+    if (!is_open()) {
+        return failure({errc::usage, "close the group of regions", "", "none is open",
+                        "open one first"});
+    }
+    if (me().depth != 0) {
+        return failure({errc::usage, "close the group of regions", group_->file().path().string(),
+                        "the calling thread is inside a section", "end the section first"});
+    }
+    cutter_.stop();
+    const std::lock_guard guard(cut_mutex_);
+    if (!gate_.try_close(longest_wait_ns)) {
+        return failure({errc::busy, "close the group of regions", group_->file().path().string(),
+                        "a thread is still inside a section", "end all other threads first"});
+    }
+    while (!group_->is_ready()) {
+        if (auto ok = group_->epochs().accepts_writes(); !ok) {
+            gate_.open();
+            return ok;
+        }
+        std::this_thread::sleep_for(disk_wait);
+    }
+    auto closed = group_->cut(threads_) ? group_->close() : group_->epochs().accepts_writes();
+    open_.store(false, std::memory_order_release);
+    undo_ = nullptr;
+    group_.reset();
+    gate_.open();
+    return closed;
+}
+
+/// At exit the group stays mapped, for other threads still run; a last cut is made, and the next
+/// opening goes back to it.
+void runtime::process_ends() noexcept {
+    if (!is_open()) return;
+    const inside_runtime in;
+    runtime& r = get();
+    r.cutter_.stop();
+    if (r.me().depth != 0) {
+        std::fputs("holdfast: exit inside a section: its changes are undone\n", stderr);
+        return;
+    }
+    const u64 last = r.group_->epoch();
+    if (!r.try_cut(longest_wait_ns)) {
+        std::fputs("holdfast: no last cut at exit: a section or the disk was in the way\n", stderr);
+        return;
+    }
+    if (auto ok = r.group_->epochs().wait_durable(last); !ok) {
+        std::fprintf(stderr, "holdfast: %s\n", ok.error().to_string().c_str());
+    }
+}
+
+/// A child of fork() has no region: its mappings are not inherited (MADV_DONTFORK).
+void runtime::child_begins() noexcept {
+    open_.store(false, std::memory_order_relaxed);
+    detail::my_record = nullptr;
+}
+
+// ---------------------------------------------------------------------------------------- threads
+
+thread_record& runtime::bind() noexcept {
+    const inside_runtime in;
+    thread_record& r = threads_.claim();
+    detail::my_record = &r;
+    // Other destructors of the thread may take locks: the record is given back in their last round.
+    r.rounds_left = PTHREAD_DESTRUCTOR_ITERATIONS - 1;
+    HF_CHECK(::pthread_setspecific(key_, &r) == 0, "pthread_setspecific");
+    return r;
+}
+
+void runtime::thread_ends(void* record) noexcept {
+    auto& r = *static_cast<thread_record*>(record);
+    runtime& all = get();
+    const inside_runtime in;
+    if (r.rounds_left-- != 0) {
+        static_cast<void>(::pthread_setspecific(all.key_, &r));
+        return;
+    }
+    detail::my_record = nullptr;
+    if (r.depth == 0) return thread_table::release(r);
+    // Its changes may be half done. Cuts fail until another thread has taken its robust locks over.
+    r.abandoned.store(true, std::memory_order_release);
+    std::fprintf(stderr,
+                 "holdfast: a thread has ended inside a section (begun at %p), holding %zu locks: "
+                 "no further cut can be made\n",
+                 r.site.load(std::memory_order_relaxed), r.held.size());
+}
+
+u64 runtime::sections_begun() const noexcept {
+    u64 n = 0;
+    for (u32 i = 0; i < threads_.used(); ++i) {
+        n += __atomic_load_n(&threads_.at(i).entered, __ATOMIC_RELAXED);
+    }
+    return n;
+}
+
+// ------------------------------------------------------------------------------------------- cuts
+
+bool runtime::needs_cut() noexcept { return sections_begun() != sections_at_cut_; }
+
+bool runtime::try_cut(u64 patience_ns) {
+    const inside_runtime in;
+    const std::lock_guard guard(cut_mutex_);
+    for (int i = 0; !group_->is_ready(); ++i) {
+        if (i == disk_waits) return false;
+        std::this_thread::sleep_for(disk_wait);
+    }
+    const u64 start = now_ns();
+    const bool closed = gate_.try_close(patience_ns);
+    const bool cut = closed && group_->cut(threads_);
+    if (cut) sections_at_cut_ = sections_begun();
+    if (closed) gate_.open();
+    note_attempt(start, now_ns(), cut);
+    return cut;
+}
+
+void runtime::note_attempt(u64 start, u64 end, bool cut) noexcept {
+    numbers_.last_pause_ns.store(end - start, std::memory_order_relaxed);
+    numbers_.stalled_ns.fetch_add(end - start, std::memory_order_relaxed);
+    raise_to(numbers_.longest_pause_ns, end - start);
+    if (cut) {
+        numbers_.cuts.fetch_add(1, std::memory_order_relaxed);
+        raise_to(numbers_.longest_ns, end - numbers_.last_cut_ns.exchange(end));
+        return;
+    }
+    numbers_.failed.fetch_add(1, std::memory_order_relaxed);
+    const thread_record* const r = gate_.in_the_way();
+    if (r == nullptr) return;
+    const u64 section = __atomic_load_n(&r->entered, __ATOMIC_RELAXED);
+    if (blocker_ != r || blocking_section_ != section) blocked_since_ns_ = start;
+    blocker_ = r;
+    blocking_section_ = section;
+    numbers_.site.store(r->site.load(std::memory_order_relaxed), std::memory_order_relaxed);
+    numbers_.site_ns.store(end - blocked_since_ns_, std::memory_order_relaxed);
+}
+
+result<void> runtime::wait_stable() {
+    const inside_runtime in;
+    if (!is_open() || me().depth != 0) {
+        return failure({errc::usage, "wait until sections are stable", "",
+                        is_open() ? "the calling thread is inside a section"
+                                  : "no group of regions is open",
+                        is_open() ? "end it first: it can never be stable while it runs"
+                                  : "open one first"});
+    }
+    const u64 mine = group_->epoch();
+    while (group_->epoch() == mine) {
+        if (auto ok = group_->epochs().accepts_writes(); !ok) return ok;
+        if (!cutter_.is_running()) {
+            static_cast<void>(try_cut(longest_wait_ns));
+            continue;
+        }
+        cutter_.hurry();
+        std::this_thread::sleep_for(std::chrono::microseconds(100));
+    }
+    return group_->epochs().wait_durable(mine);
+}
+
+hf_section_numbers runtime::numbers() noexcept {
+    hf_section_numbers n{};
+    n.cuts = numbers_.cuts.load(std::memory_order_relaxed);
+    n.failed = numbers_.failed.load(std::memory_order_relaxed);
+    n.longest_ns = numbers_.longest_ns.load(std::memory_order_relaxed);
+    n.last_pause_ns = numbers_.last_pause_ns.load(std::memory_order_relaxed);
+    n.longest_pause_ns = numbers_.longest_pause_ns.load(std::memory_order_relaxed);
+    n.stalled_ns = numbers_.stalled_ns.load(std::memory_order_relaxed);
+    n.in_the_way = numbers_.site.load(std::memory_order_relaxed);
+    n.in_the_way_ns = numbers_.site_ns.load(std::memory_order_relaxed);
+    n.sections = sections_begun();
+    if (!is_open()) return n;
+    if (undo_ != nullptr) {
+        n.lines = undo_->lines();
+        n.log_bytes = undo_->log_bytes();
+    }
+    n.allocated_bytes = group_->memory().allocated_bytes();
+    n.reclaimed_bytes = group_->reclaimed_bytes();
+    n.undone_lines = group_->undone_lines();
+    return n;
+}
+
+}  // namespace hf::section

@@ -1,0 +1,123 @@
+// section/runtime.hpp: the sections of this process: one gate, one group, one thread that cuts.
+//
+// Purpose. The faces (section_c.cpp, locks/) call this class and nothing else. It lives as long as
+// the process, so that locks may be taken before the group is opened, after it is closed, and by
+// destructors at exit.
+//
+// States. none --open()--> open --close()--> none. `is_open()` is the one word that a lock of a
+// program without a group looks at.
+//
+// Concurrency. enter() and leave() by any thread; open() and close() by one, outside of sections.
+// Lock order: cut_mutex, gate (closed), the rooms below.
+#pragma once
+
+#include <holdfast/section.h>
+#include <holdfast/section_hooks.h>
+
+#include "section/cutter.hpp"
+#include "section/gate.hpp"
+#include "section/group.hpp"
+#include "section/inside_runtime.hpp"
+
+#include <pthread.h>
+
+#include <atomic>
+#include <memory>
+#include <mutex>
+#include <string>
+
+namespace hf::section {
+
+namespace detail {
+[[gnu::tls_model("initial-exec")]] inline thread_local constinit thread_record* my_record = nullptr;
+}  // namespace detail
+
+class runtime {
+   public:
+    /// The one of this process. Never destroyed.
+    [[nodiscard]] static runtime& get() noexcept;
+
+    [[nodiscard]] result<void> open(const std::filesystem::path& path,
+                                    const hf_group_options& options);
+    [[nodiscard]] result<void> close();
+    /// Whether sections count. Not in a child of fork().
+    [[nodiscard]] static bool is_open() noexcept { return open_.load(std::memory_order_acquire); }
+
+    // --- sections, by a thread that is not inside the runtime ---
+    [[nodiscard]] thread_record& me() noexcept {
+        if (thread_record* r = detail::my_record) [[likely]] return *r;
+        return bind();
+    }
+    /// One level deeper; the outermost level passes the gate. `site`: for diagnosis.
+    void enter(thread_record& r, const void* site) noexcept {
+        if (r.depth++ == 0) {
+            gate_.enter(r, site);
+            ++r.entered;
+        }
+    }
+    /// The same where the thread must not wait. False: the gate is closed; nothing has changed.
+    [[nodiscard]] bool try_enter(thread_record& r, const void* site) noexcept {
+        if (r.depth == 0) {
+            if (!gate_.try_enter(r, site)) [[unlikely]] return false;
+            ++r.entered;
+        }
+        ++r.depth;
+        return true;
+    }
+    static void leave(thread_record& r) noexcept {
+        HF_ASSERT(r.depth != 0, "a section ends that has not begun");
+        if (--r.depth == 0) gate::leave(r);
+    }
+    void wait_open() noexcept { gate_.wait_open(); }
+
+    /// Before a store to [p, p + n) of the group, by a thread that is inside.
+    void touch(thread_record& r, const void* p, std::size_t n) noexcept(!crashes_throw) {
+        if (first_touch* const undo = undo_) undo->touch(r, p, n, group_->epoch());
+    }
+
+    // --- cuts ---
+    /// Tries once, now, with that patience. By a thread that is outside.
+    [[nodiscard]] bool try_cut(u64 patience_ns);
+    [[nodiscard]] result<void> wait_stable();
+    [[nodiscard]] group& opened() noexcept { return *group_; }
+    [[nodiscard]] hf_section_numbers numbers() noexcept;
+    [[nodiscard]] thread_table& threads() noexcept { return threads_; }
+    [[nodiscard]] u64 patience_ns() const noexcept { return patience_ns_; }
+    /// Of the table of regions and their roots. Taken inside the gate, for a few stores.
+    [[nodiscard]] spin_lock& table_lock() noexcept { return table_lock_; }
+    [[nodiscard]] bool created() const noexcept { return created_; }
+    [[nodiscard]] bool recovered() const noexcept { return recovered_; }
+
+   private:
+    runtime();
+    [[gnu::noinline]] thread_record& bind() noexcept;
+    static void thread_ends(void* record) noexcept;
+    static void process_ends() noexcept;
+    static void child_begins() noexcept;
+    [[nodiscard]] bool needs_cut() noexcept;
+    [[nodiscard]] u64 sections_begun() const noexcept;
+    void note_attempt(u64 start, u64 end, bool cut) noexcept;
+
+    static inline std::atomic<bool> open_{false};
+
+    thread_table threads_;
+    gate gate_;
+    std::unique_ptr<group> group_;
+    first_touch* undo_ = nullptr;
+    spin_lock table_lock_;
+    u64 patience_ns_ = 0;
+    bool created_ = false;
+    bool recovered_ = false;
+    pthread_key_t key_{};
+
+    std::mutex cut_mutex_;  ///< the leader's (S2)
+    cutter cutter_;
+    cut_numbers numbers_;
+    u64 sections_at_cut_ = 0;
+    // The section that the last failed attempts waited for; the leader's.
+    const thread_record* blocker_ = nullptr;
+    u64 blocking_section_ = 0;
+    u64 blocked_since_ns_ = 0;
+};
+
+}  // namespace hf::section

@@ -1,0 +1,143 @@
+// Hunts for deadlocks at the gate: sections that wait for threads that wait at it. Each program ends
+// because the gate opens again after the leader's patience; a deadlock is the watchdog's.
+#include "section/opened_group.hpp"
+
+#include <pthread.h>
+
+#include <atomic>
+#include <barrier>
+#include <condition_variable>
+#include <mutex>
+#include <shared_mutex>
+#include <thread>
+#include <vector>
+
+namespace hf {
+namespace {
+
+using namespace std::chrono_literals;
+
+class section_gate : public test::on_tmpfs {
+   protected:
+    void SetUp() override {
+        auto o = test::by_hand(HF_STORES_ANNOUNCED);
+        o.by_hand = 0;
+        o.period_us = 200;
+        o.patience_us = 300;
+        ASSERT_EQ(hf_group_open(file.c_str(), &o), 0) << hf_section_error();
+    }
+    void TearDown() override {
+        hf_section_numbers n{};
+        hf_section_numbers_get(&n);
+        EXPECT_GT(n.cuts, 0U) << "and cuts went on";
+        EXPECT_EQ(hf_group_close(), 0) << hf_section_error();
+    }
+};
+
+// A section waits, inside, for a flag that another thread sets under a lock.
+TEST_F(section_gate, a_section_that_spins_for_another_threads_section_ends) {
+    std::mutex a;
+    std::mutex b;
+    for (int i = 0; i < 300; ++i) {
+        std::atomic<bool> set{false};
+        std::thread setter([&] {
+            const std::lock_guard guard(b);
+            set = true;
+        });
+        {
+            const std::lock_guard guard(a);
+            while (!set) std::this_thread::yield();
+        }
+        setter.join();
+    }
+}
+
+TEST_F(section_gate, a_section_that_joins_a_thread_with_sections_ends) {
+    std::mutex a;
+    std::mutex b;
+    for (int i = 0; i < 100; ++i) {
+        const std::lock_guard guard(a);
+        std::thread([&] {
+            for (int k = 0; k < 10; ++k) const std::lock_guard inner(b);
+        }).join();
+    }
+}
+
+TEST_F(section_gate, a_barrier_inside_sections_is_passed) {
+    std::barrier all(3);
+    std::vector<std::thread> threads;
+    for (int t = 0; t < 3; ++t) {
+        threads.emplace_back([&] {
+            std::mutex own;
+            for (int i = 0; i < 100; ++i) {
+                const std::lock_guard guard(own);
+                all.arrive_and_wait();
+            }
+        });
+    }
+    for (auto& t : threads) t.join();
+}
+
+// A wait with a second lock held stays inside; the thread that signals must pass the gate.
+TEST_F(section_gate, a_nested_condition_wait_is_signalled_through_the_gate) {
+    std::mutex outer;
+    std::mutex m;
+    std::condition_variable c;
+    int turn = 0;
+    std::thread other([&] {
+        for (int i = 0; i < 100; ++i) {
+            std::unique_lock lock(m);
+            c.wait(lock, [&] { return turn == 1; });
+            turn = 0;
+            c.notify_all();
+        }
+    });
+    for (int i = 0; i < 100; ++i) {
+        const std::lock_guard guard(outer);
+        std::unique_lock lock(m);
+        turn = 1;
+        c.notify_all();
+        c.wait(lock, [&] { return turn == 0; });
+    }
+    other.join();
+}
+
+TEST_F(section_gate, many_threads_and_few_locks_of_all_kinds_make_progress) {
+    std::mutex m[2];
+    std::shared_mutex s;
+    std::condition_variable c;
+    u64 sum = 0;
+    std::vector<std::thread> threads;
+    for (int t = 0; t < 8; ++t) {
+        threads.emplace_back([&, t] {
+            for (int i = 0; i < 400; ++i) {
+                switch ((t + i) % 4) {
+                    case 0: {
+                        const std::scoped_lock both(m[0], m[1]);
+                        ++sum;
+                        break;
+                    }
+                    case 1: {
+                        const std::shared_lock reading(s);
+                        const std::lock_guard guard(m[0]);
+                        c.notify_all();
+                        break;
+                    }
+                    case 2: {
+                        const std::lock_guard writing(s);
+                        break;
+                    }
+                    default: {
+                        std::unique_lock lock(m[0]);
+                        c.wait_for(lock, 100us);
+                    }
+                }
+            }
+        });
+    }
+    for (auto& t : threads) t.join();
+    EXPECT_EQ(sum, 800U);
+}
+
+}  // namespace
+}  // namespace hf

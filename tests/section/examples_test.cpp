@@ -1,0 +1,55 @@
+// Each program of examples/sections is killed under load, several times, and checks its own data.
+#include "scratch.hpp"
+
+#include <gtest/gtest.h>
+
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <csignal>
+#include <string>
+
+namespace hf {
+namespace {
+
+class section_examples : public test::on_tmpfs,
+                         public ::testing::WithParamInterface<const char*> {
+   protected:
+    [[nodiscard]] pid_t start(const char* what) const {
+        const std::string program = std::string(HF_EXAMPLES) + "/section_" + GetParam();
+        const pid_t child = ::fork();
+        if (child == 0) {
+            ::execl(program.c_str(), program.c_str(), file.c_str(), what, nullptr);
+            ::_exit(127);
+        }
+        return child;
+    }
+    static int wait(pid_t child) {
+        int status = 0;
+        ::waitpid(child, &status, 0);
+        return WIFEXITED(status) ? WEXITSTATUS(status) : 1000 + WTERMSIG(status);
+    }
+};
+
+TEST_P(section_examples, is_consistent_after_each_kill) {
+    // Once something has survived it stays.
+    bool has_progress = false;
+    for (unsigned round = 0; round < 4 || (!has_progress && round < 30); ++round) {
+        const pid_t child = start("run");
+        ::usleep(120'000 + round * 37'000);
+        ASSERT_EQ(::kill(child, SIGKILL), 0);
+        ASSERT_EQ(wait(child), 1000 + SIGKILL) << "it ended before it was killed";
+        const int found = wait(start("check"));
+        ASSERT_TRUE(found == 0 || (found == 3 && !has_progress))
+            << "round " << round << ": " << found;
+        has_progress = found == 0;
+    }
+    EXPECT_TRUE(has_progress);
+}
+
+INSTANTIATE_TEST_SUITE_P(programs, section_examples,
+                         ::testing::Values("bank", "queue", "cache", "avl", "phone_book"),
+                         [](const auto& p) { return std::string(p.param); });
+
+}  // namespace
+}  // namespace hf

@@ -1,0 +1,217 @@
+// Threads that end, fork, exit and signal in the midst of sections.
+#include "section/opened_group.hpp"
+
+#include <pthread.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <csignal>
+#include <cstdlib>
+#include <mutex>
+#include <thread>
+
+namespace hf {
+namespace {
+
+using namespace std::chrono_literals;
+using test::in_child;
+
+class section_threads : public test::on_tmpfs {
+   protected:
+    void open(bool clock = false, hf_stores stores = HF_STORES_ANNOUNCED) const {
+        auto o = test::by_hand(stores);
+        o.patience_us = 1000;
+        o.by_hand = clock ? 0 : 1;
+        ASSERT_EQ(hf_group_open(file.c_str(), &o), 0) << hf_section_error();
+    }
+    void TearDown() override { static_cast<void>(hf_group_close()); }
+    static u64* word(const char* name) {
+        hf_region* const r = hf_region_open("words");
+        auto* p = static_cast<u64*>(hf_root_get(r, name));
+        if (p == nullptr) {
+            p = static_cast<u64*>(hf_zeroed(r, 1, 8));
+            hf_root_set(r, name, p);
+        }
+        return p;
+    }
+};
+
+TEST_F(section_threads, a_thread_that_ends_with_a_lock_stops_cuts_and_says_so) {
+    const int ended = in_child([this] {
+        open();
+        static pthread_mutex_t m = PTHREAD_MUTEX_INITIALIZER;
+        std::thread([&] { ::pthread_mutex_lock(&m); }).join();
+        const bool cut = hf_section_cut() == 0;
+        ::_exit(cut ? 1 : 0);
+        return 0;
+    });
+    EXPECT_EQ(ended, 0);
+}
+
+TEST_F(section_threads, a_robust_mutex_of_a_dead_thread_ends_its_section_with_the_next_owners) {
+    open();
+    static pthread_mutex_t m;
+    pthread_mutexattr_t a;
+    ::pthread_mutexattr_init(&a);
+    ::pthread_mutexattr_setrobust(&a, PTHREAD_MUTEX_ROBUST);
+    ::pthread_mutex_init(&m, &a);
+    std::thread([&] { ::pthread_mutex_lock(&m); }).join();
+    EXPECT_NE(hf_section_cut(), 0) << "its change may be half done";
+    EXPECT_EQ(::pthread_mutex_lock(&m), EOWNERDEAD);
+    EXPECT_NE(hf_section_cut(), 0);
+    ::pthread_mutex_consistent(&m);
+    ::pthread_mutex_unlock(&m);
+    EXPECT_EQ(hf_section_cut(), 0) << hf_section_error();
+}
+
+TEST_F(section_threads, records_of_threads_that_ended_are_used_again) {
+    open();
+    std::mutex m;
+    for (int i = 0; i < 3000; ++i) {
+        std::thread([&] { const std::lock_guard guard(m); }).join();
+    }
+    EXPECT_EQ(hf_section_cut(), 0);
+}
+
+TEST_F(section_threads, a_lock_in_a_thread_specific_destructor_is_a_section_as_well) {
+    open();
+    static std::mutex m;
+    static std::atomic<int> depth;
+    depth = 0;
+    pthread_key_t key{};
+    ASSERT_EQ(::pthread_key_create(&key,
+                                   [](void*) {
+                                       const std::lock_guard guard(m);
+                                       depth = hf_section_depth();
+                                   }),
+              0);
+    std::thread([&] {
+        const std::lock_guard guard(m);
+        ::pthread_setspecific(key, &key);
+    }).join();
+    EXPECT_EQ(depth, 1);
+    EXPECT_EQ(hf_section_cut(), 0);
+    ::pthread_key_delete(key);
+}
+
+TEST_F(section_threads, a_child_of_fork_has_no_group_and_its_locks_are_plain) {
+    open();
+    u64* const w = word("w");
+    test::store(*w, u64{5});
+    static std::mutex m;
+    const int ended = in_child([w] {
+        const std::lock_guard guard(m);
+        if (hf_section_depth() != 0 || hf_region_open("words") != nullptr) return 1;
+        *w = 6;  // not inherited: the child dies, the group is unharmed
+        return 2;
+    });
+    EXPECT_EQ(ended, 1000 + SIGSEGV);
+    EXPECT_EQ(*w, 5U);
+}
+
+TEST_F(section_threads, exit_makes_a_last_cut_though_other_threads_run) {
+    const int ended = in_child([this] {
+        open(true);
+        u64* const w = word("w");
+        static std::mutex m;
+        std::thread([] {
+            for (;;) {
+                const std::lock_guard guard(m);
+            }
+        }).detach();
+        {
+            const std::lock_guard guard(m);
+            test::store(*w, u64{7});
+        }
+        std::exit(0);
+        return 1;
+    });
+    EXPECT_EQ(ended, 0);
+    open();
+    EXPECT_EQ(hf_group_recovered(), 1);
+    EXPECT_EQ(*word("w"), 7U);
+}
+
+TEST_F(section_threads, exit_inside_a_section_undoes_it) {
+    const int ended = in_child([this] {
+        open();
+        u64* const w = word("w");
+        test::store(*w, u64{1});
+        if (hf_wait_stable() != 0) return 1;
+        hf_section_begin();
+        test::store(*w, u64{2});
+        std::exit(0);
+        return 1;
+    });
+    EXPECT_EQ(ended, 0);
+    open();
+    EXPECT_EQ(*word("w"), 1U);
+}
+
+TEST_F(section_threads, exec_is_a_crash_and_frees_the_file) {
+    const int ended = in_child([this] {
+        open();
+        test::store(*word("w"), u64{1});
+        if (hf_wait_stable() != 0) return 1;
+        test::store(*word("w"), u64{2});
+        ::execl("/bin/true", "true", nullptr);
+        return 1;
+    });
+    EXPECT_EQ(ended, 0);
+    open();
+    EXPECT_EQ(*word("w"), 1U);
+}
+
+TEST_F(section_threads, a_signal_handler_is_a_part_of_its_thread) {
+    open();
+    static u64* w;
+    w = word("w");
+    ::signal(SIGUSR1, [](int) { test::store(*w, *w + 1); });
+    hf_section_begin();
+    ::raise(SIGUSR1);
+    hf_section_end();
+    ::raise(SIGUSR1);
+    ::signal(SIGUSR1, SIG_DFL);
+    EXPECT_EQ(*w, 2U);
+    EXPECT_EQ(hf_section_depth(), 0);
+}
+
+// Two threads touch the words of one line for the first time, each under a lock of its own (C2).
+TEST_F(section_threads, a_line_first_touched_by_two_threads_at_once_has_one_old_copy) {
+    for (int round = 0; round < 5; ++round) {
+        const int ended = in_child([this, round] {
+            open();
+            auto* const line = static_cast<u64*>(hf_aligned(hf_region_open("r"), 64, 64 * 64));
+            hf_root_set(hf_region_open("r"), "line", line);
+            hf_section_begin();
+            for (u64 i = 0; i < 512; ++i) test::store(line[i], u64{100} + static_cast<u64>(round));
+            hf_section_end();
+            if (hf_wait_stable() != 0) return 1;
+            std::atomic<int> ready{0};
+            const auto work = [&](u64 first) {
+                std::mutex mine;
+                const std::lock_guard guard(mine);
+                ++ready;
+                while (ready < 2) {
+                }
+                for (u64 i = first; i < 512; i += 2) test::store(line[i], u64{1});
+            };
+            std::thread other([&] { work(1); });
+            work(0);
+            other.join();
+            ::raise(SIGKILL);
+            return 0;
+        });
+        ASSERT_EQ(ended, 1000 + SIGKILL);
+        open();
+        auto* const line = static_cast<u64*>(hf_root_get(hf_region_open("r"), "line"));
+        for (int i = 0; i < 512; ++i) {
+            ASSERT_EQ(line[i], 100U + static_cast<u64>(round)) << "word " << i;
+        }
+        ASSERT_EQ(hf_group_close(), 0);
+    }
+}
+
+}  // namespace
+}  // namespace hf

@@ -1,0 +1,116 @@
+// Caches against sets kept by hand, and the levels' dirty lines.
+#include "sim/caches.hpp"
+
+#include <gtest/gtest.h>
+#include <rapidcheck/gtest.h>
+
+#include <rapidcheck.h>
+
+#include <list>
+#include <map>
+
+namespace hf::sim {
+namespace {
+
+/// One set: the newest first, with its dirty bit.
+using plain_set = std::list<std::pair<u64, bool>>;
+
+RC_GTEST_PROP(cache, fills_and_evicts_as_lru_sets_do, (std::vector<std::pair<u8, bool>> steps)) {
+    cache c(8 * 64, 2);  // four sets of two
+    std::map<u64, plain_set> sets;
+    for (const auto& [step, dirty] : steps) {
+        const u64 line = step % 24;
+        plain_set& set = sets[line % 4];
+        const auto at =
+            std::find_if(set.begin(), set.end(), [&](auto& e) { return e.first == line; });
+        if (step >= 230) {
+            const bool was_dirty = at != set.end() && at->second;
+            RC_ASSERT((step % 2 == 0 ? c.clean(line) : c.remove(line)) == was_dirty);
+            if (at != set.end() && step % 2 == 0) at->second = false;
+            if (at != set.end() && step % 2 == 1) set.erase(at);
+            continue;
+        }
+        const bool hit = c.touch(line, dirty);
+        RC_ASSERT(hit == (at != set.end()));
+        if (hit) {
+            const bool was = at->second;
+            set.erase(at);
+            set.emplace_front(line, was || dirty);
+            continue;
+        }
+        u64 out = cache::none;
+        if (set.size() == 2) {
+            if (set.back().second) out = set.back().first;
+            set.pop_back();
+        }
+        set.emplace_front(line, dirty);
+        RC_ASSERT(c.fill(line, dirty) == out);
+    }
+}
+
+hardware tiny(unsigned cores = 1) {
+    hardware h;
+    h.cores = cores;
+    h.l1_bytes = 64;
+    h.l1_ways = 1;
+    h.l2_bytes = 2 * 64;
+    h.l2_ways = 2;
+    h.llc_bytes = 4 * 64;
+    h.llc_ways = 4;
+    return h;
+}
+
+TEST(caches, a_line_is_found_where_it_was_left) {
+    caches c(tiny());
+    EXPECT_EQ(c.access(0, 1, false), caches::found::memory);
+    EXPECT_EQ(c.access(0, 1, false), caches::found::l1);
+    c.access(0, 2, false);
+    EXPECT_EQ(c.access(0, 1, false), caches::found::l2);
+    c.access(0, 2, false);
+    c.access(0, 3, false);
+    EXPECT_EQ(c.access(0, 1, false), caches::found::llc);
+}
+
+TEST(caches, a_dirty_line_is_written_back_once_when_the_llc_loses_it) {
+    caches c(tiny());
+    c.access(0, 1, true);
+    for (u64 line = 2; line < 12; ++line) c.access(0, line, false);
+    EXPECT_EQ(c.write_backs(), 1U);
+    EXPECT_EQ(c.access(0, 1, false), caches::found::memory);
+}
+
+TEST(caches, a_line_that_was_cleaned_is_not_written_back) {
+    caches c(tiny());
+    c.access(0, 1, true);
+    EXPECT_TRUE(c.clean(1));
+    EXPECT_FALSE(c.clean(1));
+    EXPECT_EQ(c.access(0, 1, false), caches::found::l1) << "it stays";
+    for (u64 line = 2; line < 12; ++line) c.access(0, line, false);
+    EXPECT_EQ(c.write_backs(), 0U);
+}
+
+TEST(caches, a_retagged_line_is_dirty_under_its_new_name_alone) {
+    caches c(tiny());
+    c.access(0, 1, false);
+    EXPECT_EQ(c.retag(0, 1, 65), caches::found::l1);
+    EXPECT_EQ(c.access(0, 65, false), caches::found::l1);
+    EXPECT_TRUE(c.clean(65));
+    EXPECT_FALSE(c.clean(1));
+}
+
+TEST(caches, a_retag_keeps_the_old_version_that_was_dirty) {
+    caches c(tiny());
+    c.access(0, 1, true);
+    c.retag(0, 1, 65);
+    EXPECT_TRUE(c.clean(1)) << "it had not been flushed";
+}
+
+TEST(caches, a_store_takes_the_line_from_other_cores) {
+    caches c(tiny(2));
+    c.access(0, 1, true);
+    c.access(1, 1, true);
+    EXPECT_NE(c.access(0, 1, false), caches::found::l1);
+}
+
+}  // namespace
+}  // namespace hf::sim

@@ -1,0 +1,30 @@
+// Writes a line, counted and summed up.
+#include "sim/wear.hpp"
+
+#include <gtest/gtest.h>
+
+namespace hf::sim {
+namespace {
+
+TEST(wear, nothing_written_is_all_zeros) {
+    const wear_summary s = wear().summary();
+    EXPECT_EQ(s.lines + s.writes + s.worst + s.median + s.p99, 0U);
+}
+
+TEST(wear, tells_lines_writes_worst_and_middle) {
+    wear w;
+    for (u64 line = 0; line < 100; ++line) {
+        for (u64 i = 0; i <= line; ++i) w.write(line * 7);
+    }
+    const wear_summary s = w.summary();
+    EXPECT_EQ(s.lines, 100U);
+    EXPECT_EQ(s.writes, 5050U);
+    EXPECT_EQ(s.worst, 100U);
+    EXPECT_EQ(s.median, 51U);
+    EXPECT_EQ(s.p99, 100U);
+    w.clear();
+    EXPECT_EQ(w.summary().lines, 0U);
+}
+
+}  // namespace
+}  // namespace hf::sim
