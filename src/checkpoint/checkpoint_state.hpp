@@ -25,9 +25,9 @@
 // not read again.
 #pragma once
 
-#include "undo/undo_log.hpp"
 #include "checkpoint/failed_set.hpp"
 #include "epoch/epoch_manager.hpp"
+#include "undo/undo_log.hpp"
 
 #include <array>
 #include <atomic>

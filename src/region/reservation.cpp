@@ -32,7 +32,7 @@ std::byte* map(u64 address, u64 bytes, int flags) noexcept {
     return p == MAP_FAILED ? nullptr : static_cast<std::byte*>(p);
 }
 
-/// Whether the kernel would reserve so much anywhere.
+/// Whether the kernel would reserve that many bytes anywhere.
 bool can_have(u64 bytes) noexcept {
     std::byte* const p = map(0, bytes, 0);
     if (p == nullptr) return false;

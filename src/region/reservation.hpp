@@ -2,7 +2,8 @@
 //
 // A try costs a system call or two and is made once in a process. Each size is tried where the
 // kernel likes first and given back (a probe), before a fixed address is tried: tools that cannot
-// have so much refuse the probe at once, but might take minutes for the fixed one, or die of it.
+// reserve that many bytes refuse the probe at once, but might take minutes for the fixed one, or
+// die of it.
 //
 // Concurrency. The caller holds the arena's lock.
 #pragma once

@@ -9,7 +9,7 @@ namespace {
 
 constexpr u64 most_first_pages = 16;  // 1 MiB
 
-/// Two that look at once what is left would take the last page both. Of all regions: it is rare.
+/// Serialises additions; otherwise two threads could both take the last page. For all regions.
 std::mutex adding;
 
 /// Of what the heap leaves to logs, a sixteenth: other threads come, too.

@@ -11,7 +11,7 @@
 // 0, whose log serves the threads that found no room for one of their own. With log_share::all an
 // entry that finds no room otherwise takes the half of the others, too.
 //
-// Concurrency. One thread at a time; two that add at the same time take turns.
+// Concurrency. One thread at a time; additions are serialised.
 #pragma once
 
 #include <holdfast/result.hpp>
@@ -50,8 +50,8 @@ class log_space {
     /// The place `bytes` after `p`, across the ends of segments.
     [[nodiscard]] log_place after(log_place p, u64 bytes) const noexcept;
 
-    /// Adds a segment of at least `least_pages`: twice as long as the last one, if so much is left.
-    /// errc::no_space: they are not left, and nothing has changed.
+    /// Adds a segment of at least `least_pages`: twice as long as the last one, if that many pages
+    /// are left. errc::no_space: they are not left, and nothing has changed.
     [[nodiscard]] result<void> add(u64 least_pages, log_share share = log_share::fair);
     /// Adds segments until `bytes` follow `p` in all segments together. errc::no_space: the
     /// segments that were added stay.
