@@ -1,7 +1,7 @@
 // `holdfast bench shadow`: the measurements of the shadow paging paper, and those it left open.
 #include "bench/processor.hpp"
 #include "bench/run.hpp"
-#include "bench/shadow/entrants.hpp"
+#include "bench/shadow/machine_set.hpp"
 #include "bench/table.hpp"
 #include "sim/interleaver.hpp"
 #include "sim/synthetic.hpp"
@@ -143,7 +143,7 @@ class shadow_measurement {
         structure.trace_to(nullptr, 0);
     }
     void one_core(traced_structure& structure, shadow_work w, const key_spread& s, u64 at_once) {
-        entrants all(o_.machines, structure.pages());
+        machine_set all(o_.machines, structure.pages());
         key_source draw(s, structure.keys(), o_.seed);
         for (u64 i = 0; i < o_.warm_up && !interrupted(); ++i) {
             one(structure, w, draw, at_once, all.all(), 0);
@@ -186,7 +186,7 @@ class shadow_measurement {
     }
     void replay() {
         const sim::trace_header h = must(sim::read_trace_header(*o_.replay));
-        entrants all(o_.machines, h.pages);
+        machine_set all(o_.machines, h.pages);
         const sim::trace_summary s = must(sim::replay_trace(*o_.replay, all.all()));
         json_["replayed"] = s.events;
         all.tell({{"work", "trace"}, {"spread", ""}, {"at once", 0}, {"cores", h.cores}},
@@ -201,7 +201,7 @@ class shadow_measurement {
     void synthetic() {
         sim::synthetic_options s = synthetic_options();
         s.aborts_in_1000 = o_.aborts_in_1000;
-        entrants all(o_.machines, s.pages);
+        machine_set all(o_.machines, s.pages);
         sim::run_synthetic(s, o_.transactions, 0, all.all());
         all.tell({{"work", "synthetic"}, {"spread", "uniform"}, {"at once", 1}, {"cores", 1}},
                  json_["rows"]);

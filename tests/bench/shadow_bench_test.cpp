@@ -1,6 +1,6 @@
 // The paper's structures on the traced heap: what their transactions access, and that a recorded
 // trace is simulated as the run itself was.
-#include "bench/shadow/entrants.hpp"
+#include "bench/shadow/machine_set.hpp"
 #include "bench/shadow/structure.hpp"
 #include "sim/trace.hpp"
 
@@ -88,17 +88,17 @@ TEST(make_structure, refuses_nodes_of_another_size) {
                  std::invalid_argument);
 }
 
-TEST(entrants, count_a_replayed_trace_as_the_run_itself) {
+TEST(machine_set, count_a_replayed_trace_as_the_run_itself) {
     const auto map = make_structure(shadow_work::hash_table, bytes, 512, 1);
     const std::vector<std::string> machines{"osp", "lazy-1k"};
-    entrants live(machines, map->pages());
+    machine_set live(machines, map->pages());
     std::ostringstream out;
     sim::trace_writer writer(out, "memory", 1, map->pages());
     sim::fan_out both({&live.all(), &writer});
     map->trace_to(&both, 0);
     for (u64 k = 0; k < 500; ++k) map->transaction({k * 101 % map->keys(), k});
     ASSERT_TRUE(writer.finish());
-    entrants replayed(machines, map->pages());
+    machine_set replayed(machines, map->pages());
     std::istringstream in(out.str());
     const auto done = sim::replay_trace(in, "memory", replayed.all());
     ASSERT_TRUE(done) << done.error().to_string();

@@ -1,4 +1,4 @@
-#include "bench/shadow/entrants.hpp"
+#include "bench/shadow/machine_set.hpp"
 
 #include <nlohmann/json.hpp>
 
@@ -73,7 +73,7 @@ nlohmann::json row_of(const std::string& name, const sim::counters& n) {
             {"energy", energy(n)}};
 }
 
-entrants::entrants(const std::vector<std::string>& machines, u64 pages) {
+machine_set::machine_set(const std::vector<std::string>& machines, u64 pages) {
     std::vector<sim::sink*> sinks;
     for (const std::string& name : machines) {
         machines_.push_back(
@@ -85,12 +85,12 @@ entrants::entrants(const std::vector<std::string>& machines, u64 pages) {
     all_ = std::make_unique<sim::fan_out>(sinks);
 }
 
-void entrants::reset_numbers() {
+void machine_set::reset_numbers() {
     for (entrant& e : machines_) e.machine->reset_numbers();
     logs_->reset_numbers();
 }
 
-void entrants::tell(const nlohmann::json& common, nlohmann::json& rows) {
+void machine_set::tell(const nlohmann::json& common, nlohmann::json& rows) {
     const auto add = [&](nlohmann::json row, const sim::wear_summary* wear) {
         row.update(common);
         if (wear != nullptr) row["wear"] = wear_row(*wear);

@@ -1,4 +1,4 @@
-// bench/shadow/entrants.hpp: the machines of one measurement, fed together, and what they counted.
+// bench/shadow/machine_set.hpp: the machines of one measurement, fed together, and what they counted.
 #pragma once
 
 #include "bench/shadow/machines.hpp"
@@ -14,9 +14,9 @@
 namespace hf::bench {
 
 /// Machines by name, and the logs, all for the same pages.
-class entrants {
+class machine_set {
    public:
-    entrants(const std::vector<std::string>& machines, u64 pages);
+    machine_set(const std::vector<std::string>& machines, u64 pages);
 
     [[nodiscard]] sim::sink& all() noexcept { return *all_; }
     void reset_numbers();
