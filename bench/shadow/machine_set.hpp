@@ -1,4 +1,4 @@
-// bench/shadow/machine_set.hpp: the machines of one measurement, fed together, and what they counted.
+// shadow/machine_set.hpp: the machines of one measurement, fed together, and what they counted.
 #pragma once
 
 #include "bench/shadow/machines.hpp"

@@ -164,12 +164,11 @@ using points = std::vector<std::string_view>;
 const points boundary{"epoch E1: every dirty line durable before the epoch is counted",
                       "epoch E2: epoch counted before it is announced"};
 const points logged{"undo L1: undo images durable before their objects change"};
-const points opening{
-    "undo R1: undo images applied and durable before the epoch is declared failed",
-    "epoch O1: session in the superblock, durable before the epoch record",
-    "epoch O2: epoch record durable before the first operation",
-    "region S1: one superblock durable before the other is touched",
-    "region S2: both superblocks durable before the update counts"};
+const points opening{"undo R1: undo images applied and durable before the epoch is declared failed",
+                     "epoch O1: session in the superblock, durable before the epoch record",
+                     "epoch O2: epoch record durable before the first operation",
+                     "region S1: one superblock durable before the other is touched",
+                     "region S2: both superblocks durable before the update counts"};
 const points creation{"region C1: space allocated before the header is written",
                       "region C2: header and size durable before the file gets its name",
                       "region C3: file named before the directory is synced",

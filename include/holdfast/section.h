@@ -33,7 +33,7 @@
  * lock destroyed while it is held, a full undo log) ends the process with a message: the data goes
  * back to the last cut.
  *
- * What a program must and must not do, lock by lock: docs/sections.md.
+ * docs/sections.md lists the duties of a program, and every kind of lock.
  *
  * Literature. Chakrabarti and Boehm, "Durability Semantics for Lock-based Multithreaded Programs",
  * HotPar 2013, section 2. */
@@ -56,14 +56,14 @@ enum hf_stores {
 /* All zero bytes are the defaults. */
 struct hf_group_options {
     enum hf_stores stores;
-    uint64_t bytes;         /* of a new file; 0: 64 MiB. It grows when more is allocated */
-    uint64_t max_bytes;     /* 0: the whole window of 1 TiB */
-    uint32_t period_us;     /* from one cut to the next; 0: 10 ms (announced) or 500 ms (tracked) */
-    uint32_t patience_us;   /* of the first attempt to cut; 0: 1 ms. It doubles after a failure */
-    const char* program;    /* up to 63 bytes: another program's file is refused. NULL: not asked */
-    int keep_unreachable;   /* nonzero: what no root reaches is not reclaimed at the opening */
-    int flush;              /* nonzero: lines are written back on tmpfs, too (measurements) */
-    int by_hand;            /* nonzero: no thread cuts; only hf_section_cut() does (tests) */
+    uint64_t bytes;       /* of a new file; 0: 64 MiB. It grows when more is allocated */
+    uint64_t max_bytes;   /* 0: the whole window of 1 TiB */
+    uint32_t period_us;   /* from one cut to the next; 0: 10 ms (announced) or 500 ms (tracked) */
+    uint32_t patience_us; /* of the first attempt to cut; 0: 1 ms. It doubles after a failure */
+    const char* program;  /* up to 63 bytes: another program's file is refused. NULL: not asked */
+    int keep_unreachable; /* nonzero: open does not reclaim what no root reaches */
+    int flush;            /* nonzero: lines are written back on tmpfs, too (measurements) */
+    int by_hand;          /* nonzero: no thread cuts; only hf_section_cut() does (tests) */
 };
 
 /* Opens the group in the file `path`, or creates it. After a crash it is as it was at the last
@@ -73,7 +73,7 @@ int hf_group_open(const char* path, const struct hf_group_options* options);
 /* Makes a last cut and closes the file. No other thread may be inside a section or enter one; the
  * memory is unmapped. A program that exits without it makes a last cut at exit. */
 int hf_group_close(void);
-/* Whether this opening made the file; whether it found the file not closed in order. */
+/* Whether this open created the file; whether the file had not been closed in order. */
 int hf_group_created(void);
 int hf_group_recovered(void);
 
@@ -123,25 +123,25 @@ int hf_wait_stable(void);
 /* The cut that will contain what is stored now, and the newest durable one. */
 uint64_t hf_section_ticket(void);
 uint64_t hf_section_durable(void);
-/* Tries to cut now, with the patience of the options. 0: it is cut, though perhaps not durable
+/* Tries to cut now, with the time limit of the options. 0: it is cut, though perhaps not durable
  * yet. */
 int hf_section_cut(void);
 
 /* ---------------------------------------------------------------------------------- diagnosis */
 
 struct hf_section_numbers {
-    uint64_t cuts;            /* that succeeded */
-    uint64_t failed;          /* attempts that ran out of patience */
-    uint64_t longest_ns;      /* between two cuts */
-    uint64_t last_pause_ns;   /* gate closed, of the newest attempt */
+    uint64_t cuts;          /* that succeeded */
+    uint64_t failed;        /* attempts that ran out of time */
+    uint64_t longest_ns;    /* between two cuts */
+    uint64_t last_pause_ns; /* gate closed, of the newest attempt */
     uint64_t longest_pause_ns;
     uint64_t stalled_ns;      /* gate closed, all attempts together */
     uint64_t lines;           /* of 64 bytes that were touched first in an epoch (announced) */
     uint64_t log_bytes;       /* of undo entries */
     uint64_t sections;        /* outermost ones */
     uint64_t allocated_bytes; /* in blocks, all regions */
-    uint64_t reclaimed_bytes; /* by this opening, since no root reached them */
-    uint64_t undone_lines;    /* by this opening */
+    uint64_t reclaimed_bytes; /* by the last open: no root reached them */
+    uint64_t undone_lines;    /* by the last open */
     const void* in_the_way;   /* where the section began that the last failed attempt waited for */
     uint64_t in_the_way_ns;   /* for how long it had been running then; 0: unknown */
 };
@@ -150,7 +150,7 @@ void hf_section_numbers_get(struct hf_section_numbers* into);
  * length; at most `size` bytes are written, the last of them zero. */
 size_t hf_section_report(char* text, size_t size);
 
-/* Of the last function of this thread that failed; "" before. Valid until the next one fails. */
+/* The error text of this thread's last function that failed; "" before. Valid until the next one fails. */
 const char* hf_section_error(void);
 
 #ifdef __cplusplus

@@ -13,7 +13,7 @@
 //     { const std::lock_guard guard(m);  b.emplace(text("Ada", r.allocator_for<char>()), 12); }
 //     hf::section::wait_stable().value();
 //
-// What may lie in a region. Objects whose bytes mean the same in the next process: no virtual
+// Contents of a region. Objects whose bytes mean the same in the next process: no virtual
 // functions (refused: their table lies elsewhere next time), no std::pmr containers (their resource
 // is transient; refused where it is the root's type), no pointers to ordinary memory, no locks but
 // those of this header. A standard container with this allocator keeps only pointers into the
@@ -38,7 +38,7 @@
 
 namespace hf::section {
 
-/// Of the last function of section.h that failed in this thread.
+/// The error of the last function of section.h that failed in this thread.
 [[nodiscard]] inline error last_error(int code = static_cast<int>(errc::no_space)) {
     return {static_cast<errc>(code), "use the group of regions", "", hf_section_error(),
             "see docs/sections.md"};
@@ -108,7 +108,7 @@ class allocator {
 };
 
 /// Memory of a region for std::pmr containers whose own objects lie outside of regions: what they
-/// allocate survives, and is reclaimed by the next opening unless a root leads to it.
+/// allocate survives, and is reclaimed by the next open unless a root leads to it.
 class resource final : public std::pmr::memory_resource {
    public:
     explicit resource(hf_region* r) noexcept : region_(r) {}
@@ -179,7 +179,7 @@ class persistent_region {
 
 /// A mutex that may lie in a region. At a cut no section holds it, but its word may say that a
 /// thread waits, or that one held it for a moment outside of the gate; so the first use in a
-/// process makes it anew. All zero bytes are a good mutex.
+/// process initialises it again. All zero bytes are a good mutex.
 class mutex {
    public:
     mutex() noexcept = default;

@@ -3,8 +3,9 @@
 // Log segments, owned by the lane. Records are contiguous from the start of a segment,
 // each on a line boundary; one that does not fit goes to the next segment. A record that
 // fits into no segment continues in the next ones (R4), so it may take the whole reserve for logs.
-// Writing restarts in each epoch: all older records are installed in their home locations, durably, since the boundary in
-// between (epoch/write_back.hpp, E1). So records are never marked as obsolete.
+// Writing restarts in each epoch: all older records are installed in their home locations, durably,
+// since the boundary in between (epoch/write_back.hpp, E1). So records are never marked as
+// obsolete.
 //
 // Invariants.
 //  G1  In each segment the records of the running epoch form a prefix.

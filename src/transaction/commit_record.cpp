@@ -301,7 +301,9 @@ std::optional<record_view> read_record_in_pieces(const region& r, std::span<cons
     const auto* const whole = reinterpret_cast<const record_header*>(copy->words.data());
     if (checksum_of(whole, h.words, seed) != h.checksum) return std::nullopt;
     v.body = reinterpret_cast<const u64*>(whole + 1);
-    if (kind_of(h) == record_kind::undo) v.done = r.at<const word>(offset_in(copy->parts, done_at(h.words)));
+    if (kind_of(h) == record_kind::undo) {
+        v.done = r.at<const word>(offset_in(copy->parts, done_at(h.words)));
+    }
     v.parts = std::move(copy);
     return v;
 }

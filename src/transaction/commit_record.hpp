@@ -26,8 +26,8 @@
 // R3  New blocks come before the lines. The lines may include words of a new block, if they were
 //     stored when it was not the newest any more: the block's own bytes are older then.
 // R4  A record in pieces (in_pieces_flag) continues at the start of its lane's next segment where
-//     its own ends, and so on; it is checked as a whole. Its `done` may lie in another segment than its
-//     header. It is written where no segment has room for it in one piece.
+//     its own ends, and so on; it is checked as a whole. Its `done` may lie in another segment than
+//     its header. It is written where no segment has room for it in one piece.
 #pragma once
 
 #include "alloc/committed/word_change.hpp"
@@ -132,7 +132,7 @@ struct record_view {
     u64 at;
     u64 bytes;
     record_header header;
-    bool is_last = false;  ///< of its log, in the epoch
+    bool is_last = false;                    ///< of its log, in the epoch
     const u64* body = nullptr;               ///< its words, contiguous
     const std::atomic<u64>* done = nullptr;  ///< of kind undo
     /// Of a record in pieces: where they are, and a copy of its words.

@@ -42,8 +42,7 @@ class doubts {
 
     void settle() {
         for (u64 i = 0; i < records_.size(); ++i) {
-            if (!records_[i].is_last || lines_sum_of(records_[i]) == no_lines_sum)
-                continue;
+            if (!records_[i].is_last || lines_sum_of(records_[i]) == no_lines_sum) continue;
             doubtful_.push_back(i);
             for (const record_page& p : pages_of(records_[i])) {
                 by_page_.emplace(p.change.page, i);

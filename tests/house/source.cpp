@@ -97,9 +97,8 @@ bool source_file::is_program_text() const {
 
 std::vector<source_file> read_project(const std::filesystem::path& root) {
     static const std::set<std::string> directories{
-        ".ci",      "bench",   "bindings", "cmake", "crashlab", "docs",  "fuzz",
-        "examples", "include", "man",      "pass",  "sim",      "src",   "tests",
-        "tools"};
+        ".ci",     "bench", "bindings", "cmake", "crashlab", "docs",  "fuzz", "examples",
+        "include", "man",   "pass",     "sim",   "src",      "tests", "tools"};
     std::vector<source_file> files;
     const auto read = [&](const std::filesystem::path& path) {
         std::ifstream in(path, std::ios::binary);

@@ -2,9 +2,9 @@
 // mode, and reads what recovery makes of a copy of the region.
 #pragma once
 
+#include "crashlab/litmus/allowed_states.hpp"
 #include "scratch.hpp"
 #include "section/graph/graph.hpp"
-#include "crashlab/litmus/allowed_states.hpp"
 
 namespace hf::test {
 

@@ -202,7 +202,7 @@ TEST_F(store_expiry, a_due_flush_is_not_lost_where_the_next_call_puts_off_anothe
     set("a", "1");
     must(s->flush_all(s.now() + 10));
     s.advance(20);
-    must(s->flush_all(s.now() + 1'000));  // nothing has looked at a record in between
+    must(s->flush_all(s.now() + 1'000));  // no record was read in between
     EXPECT_FALSE(has("a"));
     set("a", "2");
     EXPECT_TRUE(has("a"));

@@ -1,4 +1,4 @@
-// What transactions see of each other, told step by step.
+// Isolation between transactions, step by step.
 #include "region_of_words.hpp"
 #include "sync_points.hpp"
 

@@ -175,7 +175,7 @@ TEST_F(records, none_is_longer_than_it_can_be) {
 }
 
 TEST_F(records, one_without_words_in_a_line_is_refused) {
-    // The word behind it would pass for another such line.
+    // The word after it would pass for another such line.
     const u64 at = lay(line_at(0, 1, file->offset_of(place) / 64 << 8));
     lay(line_at(1), 2);
     body_of(at)[0] &= ~u64{0xff};

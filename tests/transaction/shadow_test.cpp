@@ -149,7 +149,7 @@ TEST_F(shadow_engine, an_orderly_end_leaves_all_lines_at_home) {
     EXPECT_EQ(r->now(8 * 99 + 1), 3U);
 }
 
-// As if the power had gone between the record's line and the data's.
+// The state of a power cut between the record's line and the data's.
 TEST_F(shadow_engine, the_last_record_does_not_count_where_its_line_is_not_there) {
     u64 slot_at = 0;
     for (const bool another_follows : {false, true}) {

@@ -39,7 +39,7 @@ TEST_P(threads_of, a_counter_counts_each) {
     EXPECT_EQ(r->now(0), 3'000U * threads);
 }
 
-// Money moves between accounts. Whoever adds them up, in whatever order, has the same sum at each
+// Money moves between accounts. A thread that adds them up, in any order, gets the same sum at each
 // moment, also in attempts that will not commit (opacity).
 TEST_P(threads_of, sums_are_the_same_at_each_moment) {
     constexpr u64 accounts = 16;

@@ -205,7 +205,7 @@ TEST_F(an_external_log, starts_over_with_each_epoch_and_forgets_the_old_one) {
         append(i, size, 7);
     }
     const u64 segments_before = segments().size();
-    // The new epoch's entries cover the first of the old one's; what lies behind them is old.
+    // The new epoch's entries cover the first of the old one's; the bytes after them are old.
     for (u64 i = 0; i < 3; ++i) {
         fill(i, 'b');
         append(i, size, 8);

@@ -300,7 +300,7 @@ tx<H> transaction_of(void (C::*)(tx<H>&) noexcept);
 struct named_destroy {
     void nv_destroy();
 };
-/// A name that both bases have is ambiguous, whatever it names and whoever may use it.
+/// A name that both bases have is ambiguous, whatever it names, private or not.
 template <class T>
 struct destroy_probe : T, named_destroy {};
 template <class T>
