@@ -150,7 +150,8 @@ void hf_section_numbers_get(struct hf_section_numbers* into);
  * length; at most `size` bytes are written, the last of them zero. */
 size_t hf_section_report(char* text, size_t size);
 
-/* The error text of this thread's last function that failed; "" before. Valid until the next one fails. */
+/* The error text of this thread's last function that failed; "" before. Valid until the next one
+ * fails. */
 const char* hf_section_error(void);
 
 #ifdef __cplusplus
