@@ -1,17 +1,11 @@
 #include "crashlab/litmus/allowed_states.hpp"
 
+#include "crashlab/litmus/vector_clock.hpp"
+
 #include <algorithm>
 
 namespace hf::litmus {
 namespace {
-
-constexpr unsigned max_threads = 4;
-/// For each thread how many of its units happen before.
-using vector_clock = std::array<unsigned, max_threads>;
-
-void join(vector_clock& into, const vector_clock& other) {
-    for (unsigned t = 0; t < max_threads; ++t) into[t] = std::max(into[t], other[t]);
-}
 
 struct unit {
     vector_clock before{};
@@ -20,7 +14,7 @@ struct unit {
 
 struct placed_store {
     unsigned thread;
-    unsigned unit;
+    u64 unit;
     unsigned variable;
     u64 value;
 };
@@ -92,7 +86,7 @@ class execution {
     void begin_unit(unsigned thread) {
         thread_state& t = threads_[thread];
         t.units.push_back({t.clock, false});
-        t.clock[thread] = static_cast<unsigned>(t.units.size());
+        t.clock[thread] = t.units.size();
     }
     void observe(unsigned thread, const vector_clock& other) {
         thread_state& t = threads_[thread];
@@ -115,13 +109,13 @@ class execution {
         thread_state& t = threads_[s.thread];
         const bool alone = t.held == 0;
         if (alone) begin_unit(s.thread);
-        stores_.push_back({s.thread, static_cast<unsigned>(t.units.size()), s.object, s.value});
+        stores_.push_back({s.thread, t.units.size(), s.object, s.value});
         if (alone) t.units.back().finished = true;
     }
 
     [[nodiscard]] bool is_allowed(const vector_clock& cut) const {
         for (unsigned t = 0; t < max_threads; ++t) {
-            for (unsigned i = 0; i < cut[t]; ++i) {
+            for (u64 i = 0; i < cut[t]; ++i) {
                 const unit& u = threads_[t].units[i];
                 if (!u.finished) return false;
                 for (unsigned other = 0; other < max_threads; ++other) {

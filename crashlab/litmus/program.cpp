@@ -1,19 +1,12 @@
 #include "crashlab/litmus/program.hpp"
 
-#include <algorithm>
+#include "crashlab/litmus/vector_clock.hpp"
+
 #include <array>
 #include <optional>
 
 namespace hf::litmus {
 namespace {
-
-constexpr unsigned max_threads = 4;
-/// For each thread how many of its steps happen before.
-using vector_clock = std::array<u64, max_threads>;
-
-void join(vector_clock& into, const vector_clock& other) {
-    for (unsigned t = 0; t < max_threads; ++t) into[t] = std::max(into[t], other[t]);
-}
 
 /// The locks and the clocks, while a program is being made.
 class machine {

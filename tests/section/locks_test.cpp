@@ -154,7 +154,6 @@ TEST_F(section_locks, locks_that_do_not_nest_are_one_section) {
 
 TEST_F(section_locks, a_try_that_fails_leaves_the_thread_outside) {
     pthread_mutex_t m = PTHREAD_MUTEX_INITIALIZER;
-    std::mutex go;
     ::pthread_mutex_lock(&m);
     std::thread([&] {
         EXPECT_EQ(::pthread_mutex_trylock(&m), EBUSY);
