@@ -64,6 +64,7 @@ class shadow_recovery_cut_short : public on_tmpfs,
         };
         turn(to_home, true);
         turn(to_slot, false);
+        turn(to_home + 1, true);  // its page keeps a slot with a committed line
         const u64 fences = thread_persist_counters().fences;
         must(r->all().atomic([&](transaction& t) {
             std::byte* const block = t.allocate(48);
