@@ -15,11 +15,23 @@
 //
 // Persist order.
 //  SR1  Records, and the lines that they turn to, are durable before a line is copied: what a
-//      killed
-//       process left in the caches alone may have decided which records count.
+//       killed process left in the caches alone may have decided which records count.
 //  SR2  Homes are durable before an entry of the table is cleared.
 //  SR3  The table is clear, durably, before the session begins.
-// Cut short, it is done again: the slots are as they were, and so is each decision.
+//
+// Recovery that is cut short is done again, and reaches a state of the same history:
+//  SR4  A record that counted counts again: SR1 has made it and its lines durable. Recovery writes
+//       no slot. It writes homes of lines that a slot holds, and words of fresh blocks in lines
+//       that no record from theirs on names. So a record's lines stay, unless a later record names
+//       them, and that one proves that they were durable.
+//  SR5  A record that did not count does not count the next time either, unless the homes that
+//       recovery has written hold the very bytes that the record asks for. Then all of its lines
+//       are on the medium, and it may count: transactions read only lines that were given back
+//       (S2), so no other record depends on it. Nothing has to be written about a refused record.
+//  SR6  A killed process leaves all of its stores in the caches. There each whole record is found
+//       with its lines, and SR1 makes them durable before anything is changed.
+// SR4 needs that the allocator hands out a freed block only when the epoch that freed it is
+// durable. Otherwise its next owner would store to lines of a record that counts.
 //
 // Bad input. errc::corrupt, nothing changed: a damaged record (recovery.hpp), a record that names
 // what is no slot, an entry that names another place than its own, two slots of one page.
