@@ -132,6 +132,7 @@ int hf_section_cut(void);
 struct hf_section_numbers {
     uint64_t cuts;          /* that succeeded */
     uint64_t failed;        /* attempts that ran out of time */
+    uint64_t disk_busy;     /* attempts put off: the disk was still writing the cuts before */
     uint64_t longest_ns;    /* between two cuts */
     uint64_t last_pause_ns; /* gate closed, of the newest attempt */
     uint64_t longest_pause_ns;

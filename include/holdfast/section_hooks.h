@@ -15,6 +15,7 @@
  * enters the gate and returns nonzero, and hf_section_stored() leaves it after the store. A cut can
  * therefore never fall between the announcement of a store and the store.
  *
+ * Both calls leave errno as it was: the program has no call there that might change it.
  * A range may span any number of lines. Between the two calls the thread must not block, take a
  * lock, or call back into the runtime.
  *

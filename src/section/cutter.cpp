@@ -52,10 +52,10 @@ void cutter::run(const cutter_pace& pace, const std::function<needs()>& ask, con
         const needs now = ask();
         if (!hurried && !now.cut && !now.urgent) continue;
         lock.unlock();
-        const bool done = cut(now.urgent ? pace.max_patience_ns : next.patience());
-        nap = done ? next.succeeded() : next.failed();
+        const cut_outcome how = cut(now.urgent ? pace.max_patience_ns : next.patience());
+        nap = next.after(how);
         lock.lock();
-        if (!done && hurried) hurried_ = false;
+        if (how != cut_outcome::cut && hurried) hurried_ = false;
     }
 }
 

@@ -6,6 +6,8 @@
 // returns to its first value.
 //
 //     attempt 1: 1 ms, sleep 49 ms; attempt 2: 2 ms, sleep 98 ms; ... up to 100 ms of patience
+// While the journal still writes the cuts before (cut_outcome::disk_busy), no gate was closed and no
+// section was in the way: the next attempt comes after a period, and patience stays as it was.
 //
 // While the undo log is nearly full, patience is at its limit and there is no sleep: new sections
 // are held, those in flight end, and the cut empties the log (rule C9).
@@ -21,6 +23,12 @@
 #include <thread>
 
 namespace hf::section {
+
+enum class cut_outcome : u8 {
+    cut,
+    section_in_the_way,  ///< a thread inside stayed there for longer than the patience
+    disk_busy,           ///< the gate was not closed: the journal still writes the cuts before
+};
 
 struct cutter_pace {
     u64 period_ns = 10'000'000;
@@ -45,6 +53,13 @@ class cut_pace {
         patience_ = std::min(2 * patience_, std::max(pace_.max_patience_ns, pace_.patience_ns));
         return pause;
     }
+    /// The same after disk_busy, which says nothing about sections.
+    [[nodiscard]] u64 found_disk_busy() const noexcept { return pace_.period_ns; }
+    /// The same after an attempt that ended so.
+    u64 after(cut_outcome how) noexcept {
+        if (how == cut_outcome::disk_busy) return found_disk_busy();
+        return how == cut_outcome::cut ? succeeded() : failed();
+    }
     static constexpr u64 stall_share = 50;
 
    private:
@@ -55,6 +70,7 @@ class cut_pace {
 struct cut_numbers {
     std::atomic<u64> cuts{0};
     std::atomic<u64> failed{0};
+    std::atomic<u64> disk_busy{0};
     std::atomic<u64> last_cut_ns{0};  ///< when
     std::atomic<u64> longest_ns{0};   ///< between two
     std::atomic<u64> last_pause_ns{0};
@@ -67,7 +83,7 @@ struct cut_numbers {
 class cutter {
    public:
     /// Tries to cut with that patience.
-    using attempt = std::function<bool(u64 patience_ns)>;
+    using attempt = std::function<cut_outcome(u64 patience_ns)>;
     struct needs {
         bool cut;     ///< a section has run since the last cut
         bool urgent;  ///< the log is nearly full

@@ -116,12 +116,9 @@ result<void> runtime::close() {
         return failure({errc::busy, "close the group of regions", group_->file().path().string(),
                         "a thread is still inside a section", "end all other threads first"});
     }
-    while (!group_->is_ready()) {
-        if (auto ok = group_->epochs().accepts_writes(); !ok) {
-            gate_.open();
-            return ok;
-        }
-        std::this_thread::sleep_for(disk_wait);
+    if (auto ok = wait_for_disk(); !ok) {
+        gate_.open();
+        return ok;
     }
     auto closed = group_->cut(threads_) ? group_->close() : group_->epochs().accepts_writes();
     is_in_use.store(false, std::memory_order_release);
@@ -129,6 +126,27 @@ result<void> runtime::close() {
     group_.reset();
     gate_.open();
     return closed;
+}
+
+result<void> runtime::wait_for_disk() {
+    while (!group_->is_ready()) {
+        if (auto ok = group_->epochs().accepts_writes(); !ok) return ok;
+        std::this_thread::sleep_for(disk_wait);
+    }
+    return {};
+}
+
+/// A disk that still writes the cuts before is waited for: what was stored since would be lost
+/// otherwise, though no section is in the way.
+result<void> runtime::last_cut() {
+    cut_outcome how = cut_outcome::disk_busy;
+    while (how == cut_outcome::disk_busy) {
+        if (auto ok = wait_for_disk(); !ok) return ok;
+        how = try_cut(longest_wait_ns);
+    }
+    if (how == cut_outcome::cut) return {};
+    return failure({errc::busy, "make a last cut at exit", group_->file().path().string(),
+                    "a thread is still inside a section", "end all other threads first"});
 }
 
 /// At exit the group stays mapped, for other threads still run; a last cut is made, and the next
@@ -143,11 +161,9 @@ void runtime::process_ends() noexcept {
         return;
     }
     const u64 last = r.group_->epoch();
-    if (!r.try_cut(longest_wait_ns)) {
-        std::fputs("holdfast: no last cut at exit: a section or the disk was in the way\n", stderr);
-        return;
-    }
-    if (auto ok = r.group_->epochs().wait_durable(last); !ok) {
+    auto ok = r.last_cut();
+    if (ok) ok = r.group_->epochs().wait_durable(last);
+    if (!ok) {
         std::fprintf(stderr, "holdfast: %s\n", ok.error().to_string().c_str());
     }
 }
@@ -200,11 +216,14 @@ u64 runtime::sections_begun() const noexcept {
 
 bool runtime::needs_cut() noexcept { return sections_begun() != sections_at_cut_; }
 
-bool runtime::try_cut(u64 patience_ns) {
+cut_outcome runtime::try_cut(u64 patience_ns) {
     const inside_runtime in;
     const std::lock_guard guard(cut_mutex_);
     for (int i = 0; !group_->is_ready(); ++i) {
-        if (i == disk_waits) return false;
+        if (i == disk_waits) {
+            numbers_.disk_busy.fetch_add(1, std::memory_order_relaxed);
+            return cut_outcome::disk_busy;
+        }
         std::this_thread::sleep_for(disk_wait);
     }
     const u64 start = now_ns();
@@ -213,7 +232,8 @@ bool runtime::try_cut(u64 patience_ns) {
     if (cut) sections_at_cut_ = sections_begun();
     if (closed) gate_.open();
     note_attempt(start, now_ns(), cut);
-    return cut;
+    if (!closed) return cut_outcome::section_in_the_way;
+    return cut ? cut_outcome::cut : cut_outcome::disk_busy;
 }
 
 void runtime::note_attempt(u64 start, u64 end, bool cut) noexcept {
@@ -261,6 +281,7 @@ hf_section_numbers runtime::numbers() noexcept {
     hf_section_numbers n{};
     n.cuts = numbers_.cuts.load(std::memory_order_relaxed);
     n.failed = numbers_.failed.load(std::memory_order_relaxed);
+    n.disk_busy = numbers_.disk_busy.load(std::memory_order_relaxed);
     n.longest_ns = numbers_.longest_ns.load(std::memory_order_relaxed);
     n.last_pause_ns = numbers_.last_pause_ns.load(std::memory_order_relaxed);
     n.longest_pause_ns = numbers_.longest_pause_ns.load(std::memory_order_relaxed);

@@ -81,7 +81,7 @@ class runtime {
 
     // --- cuts ---
     /// Tries once, now, with that patience. By a thread that is outside.
-    [[nodiscard]] bool try_cut(u64 patience_ns);
+    [[nodiscard]] cut_outcome try_cut(u64 patience_ns);
     [[nodiscard]] result<void> wait_stable();
     [[nodiscard]] group& opened() noexcept { return *group_; }
     [[nodiscard]] hf_section_numbers numbers() noexcept;
@@ -99,6 +99,9 @@ class runtime {
     static void process_ends() noexcept;
     static void child_begins() noexcept;
     [[nodiscard]] bool needs_cut() noexcept;
+    /// Until a cut can be made without waiting for the disk. errc::no_space: the disk refuses.
+    [[nodiscard]] result<void> wait_for_disk();
+    [[nodiscard]] result<void> last_cut();
     [[nodiscard]] u64 sections_begun() const noexcept;
     void note_attempt(u64 start, u64 end, bool cut) noexcept;
 

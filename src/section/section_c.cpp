@@ -12,6 +12,7 @@
 namespace {
 
 using hf::section::change;
+using hf::section::cut_outcome;
 using hf::section::group;
 using hf::section::is_inside_runtime;
 using hf::section::region_entry;
@@ -46,6 +47,18 @@ class call {
 
    private:
     thread_record& record_;
+};
+
+/// errno as it was, at the end: the hooks stand where the program has no call.
+class kept_errno {
+   public:
+    kept_errno() noexcept : value_(errno) {}
+    kept_errno(const kept_errno&) = delete;
+    kept_errno& operator=(const kept_errno&) = delete;
+    ~kept_errno() { errno = value_; }
+
+   private:
+    const int value_;
 };
 
 bool check_open(const char* what) {
@@ -294,15 +307,19 @@ int hf_section_cut(void) {
         return fail(hf::errc::usage, "cut", "", "the calling thread is inside a section",
                     "end the section first");
     }
-    if (runtime::get().try_cut(runtime::get().patience_ns())) return 0;
+    const cut_outcome how = runtime::get().try_cut(runtime::get().patience_ns());
+    if (how == cut_outcome::cut) return 0;
     return fail(hf::errc::busy, "cut", runtime::get().opened().file().path().string(),
-                "a section or the disk was in the way", "try again");
+                how == cut_outcome::disk_busy ? "the disk still writes the cuts before"
+                                              : "a section was in the way",
+                "try again");
 }
 
 // ---------------------------------------------------------------------------------------- hooks
 
 int hf_section_store(const void* p, size_t n) {
     if (!runtime::is_open() || n == 0) return 0;
+    const kept_errno kept;
     HF_CHECK(!is_inside_runtime(),
              "a signal handler that interrupted the section runtime stores to persistent memory");
     runtime& all = runtime::get();
@@ -315,7 +332,9 @@ int hf_section_store(const void* p, size_t n) {
 }
 
 void hf_section_stored(void) {
-    if (runtime::is_open()) runtime::leave(runtime::get().me());
+    if (!runtime::is_open()) return;
+    const kept_errno kept;
+    runtime::leave(runtime::get().me());
 }
 
 // -------------------------------------------------------------------------------------- diagnosis
@@ -329,14 +348,15 @@ size_t hf_section_report(char* text, size_t size) {
         n.in_the_way == nullptr ? "none" : hf::section::source_of(n.in_the_way);
     const int length = std::snprintf(
         text, size,
-        "cuts %llu, failed attempts %llu, longest time between cuts %.1f ms, longest pause %.2f "
+        "cuts %llu, failed attempts %llu, disk busy %llu, longest time between cuts %.1f ms, "
+        "longest pause %.2f "
         "ms, "
         "lines %llu, log %llu bytes, sections %llu, in the way: %s (%.1f ms)",
         static_cast<unsigned long long>(n.cuts), static_cast<unsigned long long>(n.failed),
-        static_cast<double>(n.longest_ns) / 1e6, static_cast<double>(n.longest_pause_ns) / 1e6,
-        static_cast<unsigned long long>(n.lines), static_cast<unsigned long long>(n.log_bytes),
-        static_cast<unsigned long long>(n.sections), where.c_str(),
-        static_cast<double>(n.in_the_way_ns) / 1e6);
+        static_cast<unsigned long long>(n.disk_busy), static_cast<double>(n.longest_ns) / 1e6,
+        static_cast<double>(n.longest_pause_ns) / 1e6, static_cast<unsigned long long>(n.lines),
+        static_cast<unsigned long long>(n.log_bytes), static_cast<unsigned long long>(n.sections),
+        where.c_str(), static_cast<double>(n.in_the_way_ns) / 1e6);
     return length < 0 ? 0 : static_cast<size_t>(length);
 }
 

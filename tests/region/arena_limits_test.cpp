@@ -4,6 +4,7 @@
 
 #include "region/arena.hpp"
 #include "scratch.hpp"
+#include "support/effort.hpp"
 #include "support/kernel.hpp"
 
 #include <gtest/gtest.h>
@@ -118,6 +119,7 @@ TEST_F(arena_limits, the_arena_lies_elsewhere_where_its_place_is_taken) {
 }
 
 TEST_F(arena_limits, without_any_it_is_an_error_that_names_the_limit) {
+    if (test::is_sanitized) GTEST_SKIP() << "a sanitizer needs address space of its own";
     EXPECT_EQ(test::in_child([] {
                   const rlimit some{u64{8} << 30, u64{8} << 30};
                   EXPECT_EQ(::setrlimit(RLIMIT_AS, &some), 0);

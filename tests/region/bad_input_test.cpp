@@ -82,7 +82,7 @@ TEST_F(bad_input, a_grown_file) {
         fs::resize_file(file, (u64{1} << 20) + more);
         const error e = refused();
         EXPECT_EQ(e.code, errc::corrupt);
-        EXPECT_TRUE(mentions(e.why, "grown")) << e.to_string();
+        EXPECT_TRUE(mentions(e.why, "extended")) << e.to_string();
         EXPECT_TRUE(mentions(e.where, "at offset 1048576")) << e.to_string();
     }
 }

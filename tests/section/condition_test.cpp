@@ -61,13 +61,16 @@ TEST_F(section_conditions, a_cut_succeeds_while_a_thread_waits_with_its_only_loc
 }
 
 TEST_F(section_conditions, no_cut_succeeds_while_a_thread_waits_with_another_lock_held) {
-    std::mutex outer;
+    pthread_mutex_t outer = PTHREAD_MUTEX_INITIALIZER;  // the report names the caller of its lock
     std::thread waiter([&] {
-        const std::lock_guard held(outer);
-        std::unique_lock lock(m);
-        waits = true;
-        c.wait(lock, [&] { return go; });
-        EXPECT_EQ(hf_section_depth(), 2);
+        ::pthread_mutex_lock(&outer);
+        {
+            std::unique_lock lock(m);
+            waits = true;
+            c.wait(lock, [&] { return go; });
+            EXPECT_EQ(hf_section_depth(), 2);
+        }
+        ::pthread_mutex_unlock(&outer);
     });
     while (!waits) std::this_thread::yield();
     for (int i = 0; i < 20; ++i) EXPECT_NE(hf_section_cut(), 0);

@@ -1,5 +1,6 @@
 // Hunts for deadlocks at the gate: sections that wait for threads that wait at it. Each program
 // ends because the gate opens again after the leader's time-out; the watchdog reports a deadlock.
+#include "base/clock.hpp"
 #include "section/cutter.hpp"
 #include "section/opened_group.hpp"
 
@@ -28,9 +29,10 @@ class section_gate : public test::on_tmpfs {
         ASSERT_EQ(hf_group_open(file.c_str(), &o), 0) << hf_section_error();
     }
     void TearDown() override {
+        EXPECT_EQ(hf_wait_stable(), 0) << hf_section_error();
         hf_section_numbers n{};
         hf_section_numbers_get(&n);
-        EXPECT_GT(n.cuts, 0U) << "and cuts went on";
+        EXPECT_GT(n.cuts, 0U) << "no cut was made after the sections";
         EXPECT_EQ(hf_group_close(), 0) << hf_section_error();
     }
 };
@@ -155,6 +157,32 @@ TEST(cut_pace, doubles_patience_up_to_its_limit_and_stalls_a_fiftieth_of_the_tim
     EXPECT_LE(stalled * 50, all);
     EXPECT_EQ(pace.succeeded(), 10U);
     EXPECT_EQ(pace.patience(), 100U);
+}
+
+TEST(cut_pace, is_not_slowed_by_a_busy_disk) {
+    section::cut_pace pace({.period_ns = 10, .patience_ns = 100, .max_patience_ns = 350});
+    for (int i = 0; i < 8; ++i) {
+        EXPECT_EQ(pace.after(section::cut_outcome::disk_busy), 10U);
+        EXPECT_EQ(pace.patience(), 100U) << "no section was in the way";
+    }
+    EXPECT_GT(pace.after(section::cut_outcome::section_in_the_way), 10U);
+}
+
+TEST(cutter, tries_again_after_a_period_when_the_disk_was_busy) {
+    std::atomic<int> tries{0};
+    section::cutter c;
+    c.start(
+        {.period_ns = 1'000'000, .patience_ns = 50'000'000, .look_ns = 1'000'000},
+        [] { return section::cutter::needs{true, false}; },
+        [&](u64) {
+            ++tries;
+            return section::cut_outcome::disk_busy;
+        });
+    // With the pause of an attempt that failed there would be one in 2.4 s.
+    const u64 until = now_ns() + 2'000'000'000;
+    while (tries.load() < 5 && now_ns() < until) std::this_thread::sleep_for(1ms);
+    c.stop();
+    EXPECT_GE(tries.load(), 5);
 }
 
 }  // namespace
