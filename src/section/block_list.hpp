@@ -2,7 +2,7 @@
 //
 // The runtime must not call the program's malloc (section.hpp, C11), so lists of locks and lines
 // grow by mmap and mremap. An element's address changes when the list grows. Without memory the
-// process ends: the caller is about to store and cannot be told.
+// process ends: the caller is about to store and has no way to report an error.
 #pragma once
 
 #include "base/bits.hpp"

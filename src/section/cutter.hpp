@@ -1,16 +1,17 @@
-// section/cutter.hpp: the thread that makes the cuts, and how patient it is.
+// section/cutter.hpp: the thread that makes the cuts, and how long each attempt may take.
 //
-// Pace. A cut is tried once a period, if a section has run since the last one. After a failure the
-// patience doubles, and the thread sleeps for so long that the gate is closed at most 1/50 of the
-// time: a failed attempt costs the program no more than a cut (rule C7). After a success patience
-// returns to its first value.
+// Pace. A cut is tried once a period, if a section has run since the last one. An attempt has a
+// time-out (cut_pace below). After a failure it doubles, and the thread sleeps for so long that
+// the gate is closed at most 1/50 of the time: a failed attempt costs the program no more than a
+// cut (rule C7). A success sets the time-out back to its first value.
 //
-//     attempt 1: 1 ms, sleep 49 ms; attempt 2: 2 ms, sleep 98 ms; ... up to 100 ms of patience
-// While the journal still writes the cuts before (cut_outcome::disk_busy), no gate was closed and no
-// section was in the way: the next attempt comes after a period, and patience stays as it was.
+//     attempt 1: 1 ms, sleep 49 ms; attempt 2: 2 ms, sleep 98 ms; ... up to 100 ms of time-out
 //
-// While the undo log is nearly full, patience is at its limit and there is no sleep: new sections
-// are held, those in flight end, and the cut empties the log (rule C9).
+// While the journal still writes the cuts before (cut_outcome::disk_busy), the gate stays open and
+// no section is in the way: the next attempt comes after a period, with the same time-out.
+//
+// While the undo log is nearly full, the time-out is at its limit and there is no sleep: new
+// sections are held, those in flight end, and the cut empties the log (rule C9).
 #pragma once
 
 #include "base/bits.hpp"
@@ -26,7 +27,7 @@ namespace hf::section {
 
 enum class cut_outcome : u8 {
     cut,
-    section_in_the_way,  ///< a thread inside stayed there for longer than the patience
+    section_in_the_way,  ///< a thread inside did not end within the time-out
     disk_busy,           ///< the gate was not closed: the journal still writes the cuts before
 };
 
@@ -34,10 +35,11 @@ struct cutter_pace {
     u64 period_ns = 10'000'000;
     u64 patience_ns = 1'000'000;
     u64 max_patience_ns = 100'000'000;
-    u64 look_ns = 5'000'000;  ///< how often it is asked whether the log is nearly full
+    u64 look_ns = 5'000'000;  ///< from one check whether the log is nearly full to the next
 };
 
-/// What the next attempt is like, from the attempts before it. A value: tests step through it.
+/// The time-out and the sleep of the next attempt, from the attempts before it. A value: tests
+/// step through it.
 class cut_pace {
    public:
     explicit cut_pace(const cutter_pace& p) noexcept : pace_(p), patience_(p.patience_ns) {}
@@ -53,11 +55,10 @@ class cut_pace {
         patience_ = std::min(2 * patience_, std::max(pace_.max_patience_ns, pace_.patience_ns));
         return pause;
     }
-    /// The same after disk_busy, which says nothing about sections.
-    [[nodiscard]] u64 found_disk_busy() const noexcept { return pace_.period_ns; }
-    /// The same after an attempt that ended so.
+    /// As succeeded() or failed(). After disk_busy, which says nothing about sections, the time-out
+    /// stays.
     u64 after(cut_outcome how) noexcept {
-        if (how == cut_outcome::disk_busy) return found_disk_busy();
+        if (how == cut_outcome::disk_busy) return pace_.period_ns;
         return how == cut_outcome::cut ? succeeded() : failed();
     }
     static constexpr u64 stall_share = 50;
@@ -82,7 +83,7 @@ struct cut_numbers {
 
 class cutter {
    public:
-    /// Tries to cut with that patience.
+    /// Tries to cut within that time-out.
     using attempt = std::function<cut_outcome(u64 patience_ns)>;
     struct needs {
         bool cut;     ///< a section has run since the last cut

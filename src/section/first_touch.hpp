@@ -1,7 +1,7 @@
 // section/first_touch.hpp: the undo log of a region whose stores go in place, by line.
 //
 // Purpose. The first store to a line since the last cut is preceded by a copy of the line in the
-// log of the storing thread. Further stores to the line cost the look at its tag. A tag is a byte
+// log of the storing thread. Further stores to the line cost a load of its tag. A tag is a byte
 // in DRAM for each line of the window: untouched, busy, or touched.
 //
 //     touch(line):  tag == touched?  ------------------------------------------> store
@@ -22,8 +22,8 @@
 // Persist order. section U0: the entry is durable before touch() returns; the rest in group.hpp.
 // Bounds. A line is logged once an epoch, in 128 bytes: the log of an epoch is at most twice the
 // region (rule C9). Long before the log is full, should_cut() asks for a cut and holds new
-// sections. If it is full all the same, the process ends with a message; the next opening goes back
-// to the last cut.
+// sections. If it is full all the same, the process ends with a message; recovery goes back to the
+// last cut.
 #pragma once
 
 #include "region/region.hpp"

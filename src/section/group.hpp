@@ -14,7 +14,7 @@
 //  U3  the epoch record says e + 1, durably (epoch/write_back.hpp, E2);
 //  U4  tags and logs are empty for e + 1, and the gate opens.
 // The gate is closed from U2 to U4, so e + 1 stores to no line while e is written back. A crash
-// before U3 leaves e interrupted: the next opening applies its log and has the cut before e. After
+// before U3 leaves e interrupted: recovery applies its log and has the cut before e. After
 // U3 the record names e + 1, in which nothing was stored; entries of e carry the number e and are
 // not applied.
 //
@@ -53,7 +53,7 @@ struct group_options {
 class group {
    public:
     /// Opens or creates, recovers, and reclaims memory that no root reaches. `me`: the record of
-    /// the calling thread, which is outside; nobody else uses the group yet.
+    /// the calling thread, which is outside; no other thread uses the group yet.
     [[nodiscard]] static result<std::unique_ptr<group>> open(const std::filesystem::path& path,
                                                              const group_options& options,
                                                              thread_record& me);
@@ -100,7 +100,7 @@ class group {
 };
 
 /// Frees every block that no root reaches, following each aligned word that holds an address in a
-/// block (conservatively). Returns the bytes freed. By a thread that is inside; nobody else is.
+/// block (conservatively). Returns the bytes freed. By the only thread that is inside.
 [[nodiscard]] u64 reclaim_unreachable(heap& h, const group_table& table, change& by);
 
 }  // namespace hf::section

@@ -149,8 +149,8 @@ result<void> runtime::last_cut() {
                     "a thread is still inside a section", "end all other threads first"});
 }
 
-/// At exit the group stays mapped, for other threads still run; a last cut is made, and the next
-/// opening goes back to it.
+/// At exit the group stays mapped, for other threads still run; a last cut is made, and recovery
+/// goes back to it.
 void runtime::process_ends() noexcept {
     if (!is_open()) return;
     const inside_runtime in;

@@ -5,7 +5,7 @@
 // destructors at exit.
 //
 // States. none --open()--> open --close()--> none. `is_open()` is the one word that a lock of a
-// program without a group looks at.
+// program without a group reads.
 //
 // Concurrency. enter() and leave() by any thread; open() and close() by one, outside of sections.
 // Lock order: cut_mutex, gate (closed), the rooms below.
@@ -58,7 +58,7 @@ class runtime {
             ++r.entered;
         }
     }
-    /// The same where the thread must not wait. False: the gate is closed; nothing has changed.
+    /// As enter(), but never waits. False: the gate is closed; nothing has changed.
     [[nodiscard]] bool try_enter(thread_record& r, const void* site) noexcept {
         if (r.depth == 0) {
             if (!gate_.try_enter(r, site)) [[unlikely]]
@@ -80,14 +80,14 @@ class runtime {
     }
 
     // --- cuts ---
-    /// Tries once, now, with that patience. By a thread that is outside.
+    /// Tries once, now, within that time-out. By a thread that is outside.
     [[nodiscard]] cut_outcome try_cut(u64 patience_ns);
     [[nodiscard]] result<void> wait_stable();
     [[nodiscard]] group& opened() noexcept { return *group_; }
     [[nodiscard]] hf_section_numbers numbers() noexcept;
     [[nodiscard]] thread_table& threads() noexcept { return threads_; }
     [[nodiscard]] u64 patience_ns() const noexcept { return patience_ns_; }
-    /// Of the table of regions and their roots. Taken inside the gate, for a few stores.
+    /// Guards the table of regions and their roots. Taken inside the gate, for a few stores.
     [[nodiscard]] spin_lock& table_lock() noexcept { return table_lock_; }
     [[nodiscard]] bool created() const noexcept { return created_; }
     [[nodiscard]] bool recovered() const noexcept { return recovered_; }

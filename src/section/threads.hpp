@@ -6,11 +6,11 @@
 // a section (rule C11 of section.hpp).
 //
 // Life. The first section of a thread claims a free record by its number (a CAS); the last round of
-// the thread's destructors gives it back. A thread that ends inside a section leaves its record
-// behind: the flag stays up and no cut succeeds until a robust mutex has been taken over.
+// the thread's destructors gives it back. A thread that ends inside a section keeps its record:
+// the flag stays up and no cut succeeds until a robust mutex has been taken over.
 //
 // Concurrency. depth, held and lines belong to the owner; the leader of a cut reads lines while the
-// gate is closed and all flags are down. Flag, site and thread number may be read by anybody.
+// gate is closed and all flags are down. Flag, site and thread number may be read by any thread.
 //
 // Bad use. A thread that finds the table full ends the process with a message.
 #pragma once
@@ -50,7 +50,7 @@ struct alignas(64) thread_record {
     block_list<held_lock> held;
     block_list<u64> lines;  ///< numbers of lines in the window, touched first since the last cut
 
-    // --- anybody's ---
+    // --- for any thread ---
     std::atomic<const void*> site{nullptr};  ///< where the outermost section began
     std::atomic<pid_t> owner{0};             ///< thread's number; 0: the record is free
     std::atomic<bool> abandoned{false};      ///< its thread has ended inside a section

@@ -16,12 +16,22 @@
 
 namespace {
 std::atomic<unsigned> sync_takes_ms{0};
+std::atomic<bool> advice_is_refused{false};
 }  // namespace
 
 /// In place of the C library's: a disk as slow as the test asks for.
 extern "C" int fdatasync(int fd) {
     std::this_thread::sleep_for(std::chrono::milliseconds(sync_takes_ms.load()));
     return static_cast<int>(::syscall(SYS_fdatasync, fd));
+}
+
+/// In place of the C library's: a kernel that knows no huge pages, if the test asks for it.
+extern "C" int madvise(void* p, std::size_t n, int advice) noexcept {
+    if (advice_is_refused.load()) {
+        errno = EINVAL;
+        return -1;
+    }
+    return static_cast<int>(::syscall(SYS_madvise, p, n, advice));
 }
 
 namespace hf {
@@ -180,9 +190,11 @@ TEST_F(section_threads, hooks_keep_errno_though_a_thread_of_the_program_grows_th
     auto* const block = static_cast<char*>(hf_alloc(hf_region_open("words"), std::size_t{1} << 21));
     ASSERT_NE(block, nullptr) << hf_section_error();
     std::thread([&] {  // its record, and its log's segments, are made by the call
+        advice_is_refused = true;
         errno = ERANGE;
         const int alone = hf_section_store(block, std::size_t{1} << 21);
         EXPECT_EQ(errno, ERANGE);
+        advice_is_refused = false;
         if (alone != 0) hf_section_stored();
         EXPECT_EQ(errno, ERANGE);
     })

@@ -1,9 +1,10 @@
 // section/heap/heap.hpp: memory of a group of regions.
 //
-// Purpose. malloc for regions of sections. What is durable (headers and bits, layout.hpp) lies in
-// the group and is changed by `change`, as ordinary data of the caller's section. What only makes
-// it fast (which run a page belongs to, lists of slabs with free blocks, lists of free runs) is in
-// DRAM, is built at the opening by a walk over the runs, and lies in memory of its own: no malloc.
+// Purpose. malloc for regions of sections. Durable data (headers and bits, layout.hpp) lies in the
+// group and is changed by `change`, as ordinary data of the caller's section. Data that only saves
+// searches (the run of each page, lists of slabs with free blocks, lists of free runs) is in DRAM,
+// is built by a walk over the runs when the group is opened, and lies in memory of its own: no
+// malloc.
 //
 // Reuse. A freed block may be allocated again at once. Its bytes are undone with everything else by
 // the log, or are private until the cut, so that the cut's version of the block comes back.
@@ -72,15 +73,15 @@ class heap {
     }
 
    private:
-    /// Of the first page of a run; `start` is set for others, too (set_run()). Page 0 is the
-    /// header's: 0 ends a list.
+    /// Facts about the first page of a run; `start` is set for others, too (set_run()). Page 0 is
+    /// the header's: 0 ends a list.
     struct page_info {
         u32 start;  ///< first page of the run that the page belongs to; 0: none or not told
         u32 pages;  ///< of the run
         u32 next;
         u32 previous;
         u32 free_blocks;  ///< of a slab
-        u32 hint;         ///< word of its bits to look at first
+        u32 hint;         ///< the word of its bits to search first
         bool begins_segment;
     };
     static constexpr unsigned bins = 32;  ///< of free runs, by the logarithm of their pages

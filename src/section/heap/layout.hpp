@@ -111,7 +111,7 @@ static_assert([] {
     const u64 bytes = class_bytes(c);
     return bytes <= 4096 ? 1 : bytes <= 16 * 1024 ? 4 : 8;
 }
-/// What blocks and their bits are reckoned by: the bits come first, in whole lines.
+/// The places of blocks and their bits: the bits come first, in whole lines.
 struct slab_shape {
     u64 first;  ///< offset of block 0 in the run
     u32 blocks;

@@ -1,5 +1,6 @@
-// Conservative collection: what no root reaches is freed. At the opening, before anybody else is
-// there: pointers in ordinary memory, which the collector cannot see, do not exist yet.
+// Conservative collection: blocks that no root reaches are freed. It runs in open(), before other
+// threads use the group: pointers in ordinary memory, which the collector cannot see, do not exist
+// yet.
 #include "section/group.hpp"
 
 #include <algorithm>

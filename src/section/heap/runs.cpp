@@ -1,4 +1,4 @@
-// Runs of pages: the walk of the opening, free runs, growth.
+// Runs of pages: the walk of open(), free runs, growth.
 #include "alloc/geometry.hpp"
 #include "base/check.hpp"
 #include "section/heap/heap.hpp"

@@ -7,7 +7,7 @@
 //
 // Cancellation acts in the wait: the C library takes the mutex again and runs the cleanup handlers,
 // which give it back. The thread enters before them, by a destructor; it then waits at the gate
-// with the mutex held, for the leader's patience at most.
+// with the mutex held, for the leader's time-out at most.
 #include "section/locks/locked.hpp"
 
 using hf::section::note_held;

@@ -14,7 +14,7 @@
 //     give the lock back <--- gate closed --- try to enter the gate -> open: inside
 //
 // So a thread at the closed gate holds no lock. One exception: a robust mutex whose owner died is
-// kept (giving it back would make it unusable), and the wait is bounded by the leader's patience.
+// kept (giving it back would make it unusable), and the wait is bounded by the leader's time-out.
 //
 // A lock that is taken inside a section just counts. Pass-through, with no effect on sections:
 // while no group is open, inside the runtime, and for locks named by hf_not_a_consistency_lock().

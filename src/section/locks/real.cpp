@@ -6,7 +6,7 @@
 
 #include <atomic>
 
-// What a sanitizer's runtime calls its own; null elsewhere.
+// The functions of a sanitizer's runtime; null elsewhere.
 #define HF_WEAK(name) extern "C" __attribute__((weak)) void __interceptor_##name();
 HF_WEAK(pthread_mutex_lock)
 HF_WEAK(pthread_mutex_trylock)
