@@ -63,8 +63,9 @@ function(hf_compiled_as target kind)
 endfunction()
 
 # hf_instrument(<target>): its loads and stores are seen by the crash lab (crashlab/runtime), which
-# stands in for the runtime that the compiler's instrumentation is made for. No vectors are made of
-# scalar accesses: the pass leaves an access of 32 bytes without a call, and the lab would not see it.
+# stands in for the runtime that the compiler's instrumentation is made for. No vectors
+# are made of scalar accesses: the pass leaves an access of 32 bytes without a call, and the lab
+# would not see it.
 set(HF_INSTRUMENTATION [[-fsanitize=thread -fno-vectorize -fno-slp-vectorize
     "SHELL:-mllvm -tsan-instrument-func-entry-exit=0"
     "SHELL:-mllvm -tsan-instrument-read-before-write=1"]])

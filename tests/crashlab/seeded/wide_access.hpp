@@ -16,7 +16,7 @@ namespace hf::lab::seeded {
 [[nodiscard]] u64 checksum_of(std::span<const std::byte> bytes) noexcept;
 /// to[i] = 3 * from[i] + i for eight words.
 void change_words(u64* to, const u64* from) noexcept;
-/// The same for `n` words.
+/// As change_words(), but `n` words in a loop.
 void change_many(u64* to, const u64* from, std::size_t n) noexcept;
 
 }  // namespace hf::lab::seeded
