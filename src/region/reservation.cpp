@@ -12,6 +12,7 @@
 #include <span>
 
 // Defined where the program runs under ThreadSanitizer, compiled by whichever compiler.
+// NOLINTNEXTLINE(readability-identifier-naming): the sanitizer's name
 extern "C" [[gnu::weak]] void __tsan_init();
 
 namespace hf::detail {

@@ -90,9 +90,10 @@ class commit_engine {
     [[nodiscard]] region& file() const noexcept { return region_; }
     [[nodiscard]] shared_log& shared() noexcept { return shared_; }
 
-    std::atomic<bool> has_work_{false};
+    void set_has_work(bool has) noexcept { has_work_.store(has, std::memory_order_relaxed); }
 
    private:
+    std::atomic<bool> has_work_{false};
     region& region_;
     shared_log shared_;
 };

@@ -44,7 +44,7 @@ result<void> commit_log::make_room(u64 bytes, u64 epoch) {
 
 /// Only for the first record of an epoch: the end of the epoch makes room for others.
 result<void> commit_log::make_room_in_pieces(u64 bytes) {
-    const auto refused = [&](std::string why) -> tl::unexpected<error> {
+    const auto refused = [&](const std::string& why) -> tl::unexpected<error> {
         return failure({errc::no_space, "commit a transaction", region_->path().string(),
                         "its record of " + std::to_string(bytes) + " bytes finds " + why,
                         "make it smaller, or allow a larger maximal size"});

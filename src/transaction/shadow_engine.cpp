@@ -401,7 +401,7 @@ void shadow_engine::commit(context& t, u64) noexcept(!crashes_throw) {
     t.place_heap_changes();
     l.slot_conflicts = 0;
     give_back_stash(l);
-    if (slots_.is_short()) has_work_.store(true, std::memory_order_relaxed);
+    if (slots_.is_short()) set_has_work(true);
 }
 
 // --------------------------------------------------------------------------------------
@@ -472,7 +472,7 @@ u64 shadow_engine::consolidate(lane& mine, commit_log& log, std::size_t budget) 
 
 void shadow_engine::work(epoch_manager& epochs, lane& mine, engine_lane& state) {
     const epoch_guard inside(epochs, mine);
-    has_work_.store(false, std::memory_order_relaxed);
+    set_has_work(false);
     static_cast<void>(consolidate(mine, state.own_log(), work_budget));
 }
 

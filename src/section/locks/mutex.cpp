@@ -68,7 +68,9 @@ int pthread_create(pthread_t* thread, const pthread_attr_t* attributes, void* (*
     }
     auto s = std::make_unique<start>(start{function, argument});
     const int result = libc().create(thread, attributes, run_for_runtime, s.get());
-    if (result == 0) static_cast<void>(s.release());
+    if (result == 0) {
+        [[maybe_unused]] const start* const taken = s.release();  // by the new thread
+    }
     return result;
 }
 
