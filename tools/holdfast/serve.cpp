@@ -173,6 +173,14 @@ std::string story_of(const statistics& s, const serve_arguments& a) {
     return text;
 }
 
+/// The server's destructor restores the signals' default actions, which end the process.
+void block_end_signals() {
+    sigset_t ends;
+    ::sigemptyset(&ends);
+    for (const int signal : {SIGTERM, SIGINT, SIGHUP}) ::sigaddset(&ends, signal);
+    ::pthread_sigmask(SIG_BLOCK, &ends, nullptr);
+}
+
 int run(const serve_arguments& a) {
     // The reader of our output may have closed it; that must not end the server.
     std::signal(SIGPIPE, SIG_IGN);
@@ -202,6 +210,7 @@ int run(const serve_arguments& a) {
     int code = 0;
     // The server catches signals for as long as it lives: until the store has been closed, or a
     // second SIGTERM during the close would end the process and lose writes that were answered.
+    // After the close signals stay blocked, so that the exit code is the server's.
     auto running = server::start(*records, server_options_of(a));
     if (!running) {
         code = complain(running.error());
@@ -216,6 +225,7 @@ int run(const serve_arguments& a) {
     if (auto closed = records->close(); !closed) return complain(closed.error());
     if (code == 0) say("closed cleanly\n");
     forgive_output();
+    block_end_signals();
     return code;
 }
 
