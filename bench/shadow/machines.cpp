@@ -76,7 +76,7 @@ std::vector<named_log> make_logs() {
     using g = sim::log_config::granularity;
     using p = sim::log_config::packing;
     std::vector<named_log> all;
-    const auto add = [&](std::string name, bool is_redo, g of, p how, unsigned head) {
+    const auto add = [&](const std::string& name, bool is_redo, g of, p how, unsigned head) {
         const char* const suffixes[] = {"-0", "-1", "-2"};
         for (const unsigned markers : {1U, 0U, 2U}) {
             if (is_redo && markers == 2) continue;

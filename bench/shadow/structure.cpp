@@ -18,21 +18,21 @@ namespace {
 
 class on_a_heap : public traced_structure {
    public:
-    explicit on_a_heap(u64 bytes) : heap_(bytes) {}
-    void trace_to(sim::sink* to, unsigned core) final { heap_.trace_to(to, core); }
-    [[nodiscard]] u64 pages() const final { return heap_.bytes() / 4096; }
-    [[nodiscard]] u64 used_bytes() const final { return heap_.used(); }
+    explicit on_a_heap(u64 bytes) : store(bytes) {}
+    void trace_to(sim::sink* to, unsigned core) final { store.trace_to(to, core); }
+    [[nodiscard]] u64 pages() const final { return store.bytes() / 4096; }
+    [[nodiscard]] u64 used_bytes() const final { return store.used(); }
 
    protected:
     template <class F>
     void atomic(F&& f) {
-        heap_.atomic([&](traced_heap& h) {
+        store.atomic([&](traced_heap& h) {
             traced::tx t(h);
             f(t);
             return 0;
         });
     }
-    traced_heap heap_;
+    traced_heap store;
 };
 
 template <class Map>
@@ -40,7 +40,7 @@ class traced_map final : public on_a_heap {
    public:
     /// Half of all keys, in an order of chance, as bench/layers makes its maps.
     traced_map(u64 bytes, u64 elements, u64 seed) : on_a_heap(bytes), elements_(elements) {
-        traced::tx t(heap_);
+        traced::tx t(store);
         map_ = t.make<Map>();
         map_->make(t, elements_);
         xoshiro256ss random(seed);
@@ -66,7 +66,7 @@ class traced_map final : public on_a_heap {
 class traced_swaps final : public on_a_heap {
    public:
     traced_swaps(u64 bytes, u64 elements) : on_a_heap(bytes), elements_(elements) {
-        traced::tx t(heap_);
+        traced::tx t(store);
         all_ = t.make_array<traced::p<u64>[]>(elements).first();
         for (u64 i = 0; i < elements; ++i) all_[i].set(t, i);
     }

@@ -219,7 +219,7 @@ struct traced {
         ptr& operator=(const ptr&) = delete;
         ~ptr() = default;
         [[nodiscard]] cursor_type get() const {
-            traced_heap::on_load(this, sizeof to_);
+            traced_heap::on_load(this, sizeof(std::uintptr_t));
             return to_;
         }
         operator cursor_type() const { return get(); }  // NOLINT(google-explicit-constructor)
@@ -229,7 +229,7 @@ struct traced {
         /// As nv::ptr does, it does not store what is there already.
         void set(tx&, const cursor_type& to) {
             if (get() == to) return;
-            traced_heap::on_store(this, sizeof to_);
+            traced_heap::on_store(this, sizeof(std::uintptr_t));
             to_ = to;
         }
 
