@@ -1,4 +1,4 @@
-// litmus/allowed_states.hpp: what a crash may leave of a small program (paper 003, section 2).
+// litmus/allowed_states.hpp: the states of a small program after a crash (paper 003, section 2).
 //
 // The checker follows the specification alone: it divides the steps into units (outermost critical
 // sections, and stores outside of them), finds happens-before between the units with vector clocks,

@@ -162,7 +162,7 @@ def lazy(r):
                   [bars("BT uni", "undo's flushes by shadow paging's", ratio),
                    bars("BT uni", "pages with two slots by pages of the tree", space)],
                   caption(r, "lazy"),
-                  "The oldest of so many pages is consolidated when another page is split. It pays "
+                  "The oldest page of a full list is consolidated when another is split. It pays "
                   "where the pages that are kept are a large part of the structure, which costs "
                   "as many second pages.")
 
