@@ -139,7 +139,7 @@ class heap_measurement {
         constexpr u64 of_element = 400;
         common.bytes =
             least + (w == object_work::swap ? 2 * o_.array_bytes : of_element * common.elements);
-        common.variant = name == nothing_durable ? "nodur" : engine_of(name);
+        if (is_own(name)) common.variant = name == nothing_durable ? name : engine_of(name);
         return common;
     }
     [[nodiscard]] static bool is_own(const std::string& name) {

@@ -16,24 +16,41 @@ struct pipe_closer {
     void operator()(std::FILE* f) const { ::pclose(f); }
 };
 
-/// "file:line", or "" where debug information does not tell.
-std::string line_of(const char* module, unsigned long offset) {
+/// Of an address of code, as far as symbols and debug information tell; otherwise empty.
+struct place {
+    std::string function;
+    std::string line;  ///< "file:line"
+};
+
+/// The next line of `from`; "" at its end, and where it says that nothing is known.
+std::string answer(std::FILE* from) {
+    std::array<char, 1024> text{};
+    if (std::fgets(text.data(), text.size(), from) == nullptr) return "";
+    std::string told = text.data();
+    while (!told.empty() && told.back() == '\n') told.pop_back();
+    return told.rfind("??", 0) == 0 ? "" : told;
+}
+
+place place_of(const char* module, unsigned long offset) {
     const std::string path = module;
-    if (path.find('\'') != std::string::npos) return "";
+    if (path.find('\'') != std::string::npos) return {};
     std::array<char, 32> hex{};
     std::snprintf(hex.data(), hex.size(), "0x%lx", offset);
-    const std::string command = "addr2line -i -e '" + path + "' " + hex.data() + " 2>/dev/null";
+    const std::string command =
+        "addr2line -f -C -i -e '" + path + "' " + hex.data() + " 2>/dev/null";
     const std::unique_ptr<std::FILE, pipe_closer> out(::popen(command.c_str(), "re"));
-    if (out == nullptr) return "";
+    if (out == nullptr) return {};
     // From the innermost inlined function outwards: std::mutex::lock is not what is looked for.
-    std::array<char, 512> line{};
-    std::string told;
-    while (std::fgets(line.data(), line.size(), out.get()) != nullptr) {
-        told = line.data();
-        while (!told.empty() && told.back() == '\n') told.pop_back();
-        if (told.rfind("/usr/include/", 0) != 0) break;
+    place found;
+    for (;;) {
+        place next{answer(out.get()), answer(out.get())};
+        if (next.function.empty() && next.line.empty()) return found;
+        found = std::move(next);
+        if (found.line.rfind("/usr/include/", 0) != 0) break;
     }
-    return told.rfind("??", 0) == 0 ? "" : told;
+    // Without debug information, only the file is known, of some.
+    if (found.line.ends_with(":?")) found.line.clear();
+    return found;
 }
 
 std::string readable(const char* symbol) {
@@ -59,8 +76,9 @@ std::string source_of(const void* code) {
     }
     // The call lies before the address that it returns to.
     const unsigned long offset = at - reinterpret_cast<unsigned long>(found.dli_fbase) - 1;
-    const std::string line = line_of(found.dli_fname, offset);
-    return line.empty() ? told : told + " (" + line + ")";
+    place where = place_of(found.dli_fname, offset);
+    if (found.dli_sname == nullptr && !where.function.empty()) told = where.function;
+    return where.line.empty() ? told : told + " (" + where.line + ")";
 }
 
 }  // namespace hf::section

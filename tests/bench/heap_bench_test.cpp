@@ -57,7 +57,7 @@ TEST_F(heap_bench, measures_every_part_of_its_own) {
         }
         if (r["work"] == "one field" && r["who"] == "holdfast-shadow") {
             EXPECT_NEAR(r["fences"], 1.5, 0.1) << "one to the second slot, two to the home";
-            EXPECT_GE(r["lines"], 2);
+            EXPECT_NEAR(r["lines"], 2, 0.1) << "its own copy is written, and that of the count";
         }
         if (r["work"] == "read-only: one field") {
             EXPECT_LT(r["flushes"], 0.01) << r;
