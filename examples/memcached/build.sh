@@ -8,6 +8,7 @@
 #
 #   DIRECTORY/memcached           durable, compiled with the plugin of failure-atomic sections
 #   DIRECTORY/memcached-pages     durable, compiled without it: stores are found by pages
+#   DIRECTORY/power_cut.so        what a power cut takes from a program that is killed
 #   DIRECTORY/memcached-original  as Debian has it, compiled by the same compiler
 #
 # BUILD_TREE is a build of Holdfast (build/release), whose runtime the durable ones use. hf-clang is
@@ -133,7 +134,7 @@ readonly driver
 [[ -e "$runtime/libholdfast_section.so" && -e "$wrappers" ]] ||
     fail 3 "$tree has no runtime: ./dev build release hf_section_shared hf_section_libc"
 
-stamp=$(cat "$here"/durable.* "$here/build.sh" "$wrappers" "$root"/include/holdfast/section*.h \
+stamp=$(cat "$here"/*.[ch] "$here/durable.patch" "$here/build.sh" "$wrappers" "$root"/include/holdfast/section*.h \
     "$(dirname "$driver")/../lib/holdfast/hf_section_pass.so" | sha256sum)
 if [[ ! -f "$place/stamp" || "$(<"$place/stamp")" != "$stamp $tree" ]]; then
     prepare_original
@@ -141,6 +142,7 @@ if [[ ! -f "$place/stamp" || "$(<"$place/stamp")" != "$stamp $tree" ]]; then
     build_with_plugin
     build_without_plugin
     make_program memcached-original "$place/original" clang-19 clang-19 "-levent -pthread"
+    clang-19 -O2 -shared -fPIC "$here/power_cut.c" -o "$place/power_cut.so"
     printf '%s\n' "$stamp $tree" >"$place/stamp"
 fi
 printf '%s\n' "$place/memcached"

@@ -100,7 +100,7 @@ class Row:
         if name == "file":
             self.unsynced = tempfile.mkdtemp(prefix="holdfast.unsynced.", dir="/dev/shm")
             self.environment.update(LD_PRELOAD=options.power_cut, POWER_CUT_FILE=self.file,
-                                    POWER_CUT_LOG=self.unsynced)
+                                    POWER_CUT_LOG=self.unsynced, POWER_CUT_SYNC="20000")
         self.ledger = Ledger(options.items)
         self.kills, self.pauses = [], []
         self.server = None
@@ -189,6 +189,14 @@ class Row:
                 "pause_us": {f"p{p}": pauses[len(pauses) * p // 100] for p in (50, 99)}
                 if pauses else {}}
 
+    def last_words(self):
+        """How the server ended, if it did."""
+        try:
+            status = self.server.process.wait(timeout=5)
+        except subprocess.TimeoutExpired:
+            return ""
+        return f"; it ended with status {status}:\n{self.server.said()}"
+
     def clean_up(self):
         """Ends the server, and removes the logs of unsynced writes."""
         if self.server is not None:
@@ -206,7 +214,7 @@ def run_row(name, options):
             good = row.run()
             return {**row.summary(), "good": good}
         except (ServerError, OSError) as e:
-            print(f"{name}: {e}", flush=True)
+            print(f"{name}: {e}{row.last_words()}", flush=True)
             return {**row.summary(), "good": False, "error": str(e)}
         finally:
             row.clean_up()
@@ -230,7 +238,8 @@ def parsed_arguments():
                         help="a last line with all numbers as JSON, after the verdict")
     parser.add_argument("--speed", action="store_true",
                         help="instead: the speed beside the original memcached, taking turns")
-    parser.add_argument("--build", required=True, help=argparse.SUPPRESS)
+    parser.add_argument("--build", default=".", help=argparse.SUPPRESS)
+    parser.add_argument("--judge-arguments", action="store_true", help=argparse.SUPPRESS)
     options = parser.parse_args()
     options.rows = options.rows.split(",")
     for row in options.rows:
@@ -249,6 +258,8 @@ def parsed_arguments():
 def main():
     """Returns the exit status."""
     options = parsed_arguments()
+    if options.judge_arguments:
+        return 0
     if options.speed:
         return speed.compare(options)
     options.power_cut = os.path.join(options.build, "power_cut.so")

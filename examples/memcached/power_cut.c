@@ -6,6 +6,8 @@
  *
  *   POWER_CUT_FILE   this file and its journal, FILE.journal, are watched
  *   POWER_CUT_LOG    a directory for the old bytes; it should lie in memory
+ *   POWER_CUT_SYNC   microseconds that each sync takes longer, as on a slow disk: so that a kill
+ *                    finds something that is not synced
  *
  * Each watched file has two logs, LOG/0.0 and LOG/0.1, and LOG/1.0 and LOG/1.1 of the journal. A
  * sync makes durable what was written before it began, so writes during a sync go to the other log,
@@ -185,6 +187,8 @@ static int sync_watched(int fd, int (*real)(int)) {
     const struct record r = {kind_generation, ++w->generation, 0, 0};
     append(w, &r, NULL);
     give(&lock);
+    const char* const slow = getenv("POWER_CUT_SYNC");
+    if (slow != NULL) usleep((useconds_t)atol(slow));
     const int done = real(fd);
     if (done != 0) give_up("sync"); /* the two logs would have to be joined */
     if (REAL(ftruncate)(w->log[before], 0) != 0) give_up("empty a log");
