@@ -45,6 +45,16 @@ void first_touch::claim(thread_record& by, u64 line, u64 epoch) noexcept(!crashe
     while (tags_[line].load(std::memory_order_acquire) == busy) pause.wait();
 }
 
+void first_touch::own_fresh(thread_record& by, const void* p, std::size_t n) noexcept {
+    const u64 end = line_of(static_cast<const std::byte*>(p) + n);
+    for (u64 l = line_of(static_cast<const std::byte*>(p) + line_size - 1); l < end; ++l) {
+        u8 seen = untouched;
+        if (tags_[l].compare_exchange_strong(seen, touched, std::memory_order_acq_rel)) {
+            by.lines.push(l);
+        }
+    }
+}
+
 void first_touch::append(thread_record& by, u64 line, u64 epoch) noexcept(!crashes_throw) {
     const log_object image{line * line_size, line_size};
     thread_log& mine = (*logs_)[by.index];

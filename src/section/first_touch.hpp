@@ -18,6 +18,9 @@
 //  U-b  A line has one entry in an epoch. So entries can be applied in any order.
 //  U-c  At an open gate after a cut all tags are untouched: reset() clears those that the threads'
 //       lists name. Tags do not count epochs, so they cannot wrap (rule C8).
+//  U-d  Lines of memory that was free at the last cut need no entry: whatever they hold after a
+//       crash, the cut calls them free. The heap claims those of a large block as it takes it; they
+//       are written back at the cut like all others, before the cut counts the block as taken.
 //
 // Persist order. section U0: the entry is durable before touch() returns; the rest in group.hpp.
 // Bounds. A line is logged once an epoch, in 128 bytes: the log of an epoch is at most twice the
@@ -55,6 +58,10 @@ class first_touch {
             }
         }
     }
+
+    /// By a thread that is inside and has just taken [p, p + n), which has been free since before
+    /// the last cut. Its whole lines count as touched without an entry (U-d).
+    void own_fresh(thread_record& by, const void* p, std::size_t n) noexcept;
 
     /// The gate is closed. Writes the lines of all threads back, and fences (U2).
     void write_back(const thread_table& threads) const noexcept;
