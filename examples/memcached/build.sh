@@ -8,6 +8,7 @@
 #
 #   DIRECTORY/memcached           durable, compiled with the plugin of failure-atomic sections
 #   DIRECTORY/memcached-pages     durable, compiled without it: stores are found by pages
+#   DIRECTORY/load                a load generator
 #   DIRECTORY/power_cut.so        what a power cut takes from a program that is killed
 #   DIRECTORY/memcached-original  as Debian has it, compiled by the same compiler
 #
@@ -143,6 +144,7 @@ if [[ ! -f "$place/stamp" || "$(<"$place/stamp")" != "$stamp $tree" ]]; then
     build_without_plugin
     make_program memcached-original "$place/original" clang-19 clang-19 "-levent -pthread"
     clang-19 -O2 -shared -fPIC "$here/power_cut.c" -o "$place/power_cut.so"
+    clang-19 -O2 -pthread "$here/load.c" -o "$place/load"
     printf '%s\n' "$stamp $tree" >"$place/stamp"
 fi
 printf '%s\n' "$place/memcached"
