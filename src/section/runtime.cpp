@@ -18,7 +18,6 @@ constexpr u64 longest_wait_ns = 1'000'000'000;  ///< of a last cut
 constexpr auto disk_wait = std::chrono::milliseconds(1);
 constexpr int disk_waits = 100;
 
-constinit std::atomic<runtime*> instance{nullptr};
 constinit std::once_flag made;
 
 void raise_to(std::atomic<u64>& maximum, u64 value) noexcept {
@@ -40,9 +39,10 @@ result<group_options> options_of(const hf_group_options& o, const std::string& p
                     "the program's name has more than 63 bytes", "choose a shorter one"});
 }
 
-cutter_pace pace_of(const hf_group_options& o) {
+/// `in_place`: a cut costs no disk. Otherwise pages are copied for each.
+cutter_pace pace_of(const hf_group_options& o, bool in_place) {
     cutter_pace p;
-    if (o.stores != HF_STORES_ANNOUNCED) p.period_ns = p.look_ns = 500'000'000;
+    if (!in_place) p.period_ns = p.look_ns = 500'000'000;
     if (o.period_us != 0) p.period_ns = u64{o.period_us} * 1000;
     if (o.patience_us != 0) p.patience_ns = u64{o.patience_us} * 1000;
     return p;
@@ -50,15 +50,13 @@ cutter_pace pace_of(const hf_group_options& o) {
 
 }  // namespace
 
-runtime& runtime::get() noexcept {
-    if (runtime* const r = instance.load(std::memory_order_acquire)) [[likely]]
-        return *r;
+runtime& runtime::make() noexcept {
     std::call_once(made, [] {
         auto* const made_now = new (std::nothrow) runtime;
         HF_CHECK(made_now != nullptr, "no memory for the section runtime");
-        instance.store(made_now, std::memory_order_release);
+        instance_.store(made_now, std::memory_order_release);
     });
-    return *instance.load(std::memory_order_acquire);
+    return *instance_.load(std::memory_order_acquire);
 }
 
 runtime::runtime() : gate_(threads_) {
@@ -84,16 +82,17 @@ result<void> runtime::open(const std::filesystem::path& path, const hf_group_opt
     if (!opened) return tl::unexpected(opened.error());
     group_ = std::move(*opened);
     undo_ = group_->undo();
-    patience_ns_ = pace_of(options).patience_ns;
+    patience_ns_ = pace_of(options, undo_ != nullptr).patience_ns;
     created_ = group_->file().created();
     recovered_ = !group_->file().was_clean();
     numbers_.last_cut_ns.store(now_ns(), std::memory_order_relaxed);
     sections_at_cut_ = sections_begun();
+    if (undo_ != nullptr) show_tags(undo_->tags(), group_->file().base());
     is_in_use.store(true, std::memory_order_release);
     if (options.by_hand == 0) {
         if (undo_ != nullptr) undo_->hold_at(&gate_);
         cutter_.start(
-            pace_of(options),
+            pace_of(options, undo_ != nullptr),
             [this] { return cutter::needs{needs_cut(), undo_ != nullptr && undo_->should_cut()}; },
             [this](u64 patience) { return try_cut(patience); });
     }
@@ -122,6 +121,7 @@ result<void> runtime::close() {
     }
     auto closed = group_->cut(threads_) ? group_->close() : group_->epochs().accepts_writes();
     is_in_use.store(false, std::memory_order_release);
+    hide_tags();
     undo_ = nullptr;
     group_.reset();
     gate_.open();
@@ -171,6 +171,7 @@ void runtime::process_ends() noexcept {
 /// A child of fork() has no region: its mappings are not inherited (MADV_DONTFORK).
 void runtime::child_begins() noexcept {
     is_in_use.store(false, std::memory_order_relaxed);
+    hide_tags();
     detail::my_record = nullptr;
 }
 

@@ -317,7 +317,7 @@ int hf_section_cut(void) {
 
 // ---------------------------------------------------------------------------------------- hooks
 
-int hf_section_store(const void* p, size_t n) {
+[[gnu::noinline]] static int announce(const void* p, size_t n, const void* site) {
     if (!runtime::is_open() || n == 0) return 0;
     const kept_errno kept;
     HF_CHECK(!is_inside_runtime(),
@@ -326,9 +326,14 @@ int hf_section_store(const void* p, size_t n) {
     if (!hf::same_region(p, all.opened().file().base())) return 0;  // of another discipline
     thread_record& r = all.me();
     const bool alone = r.depth == 0;
-    if (alone) all.enter(r, __builtin_return_address(0));
+    if (alone) all.enter(r, site);
     all.touch(r, p, n);
     return alone ? 1 : 0;
+}
+
+int hf_section_store(const void* p, size_t n) {
+    if (hf::section::needs_no_announcement(p, n)) return 0;
+    return announce(p, n, __builtin_return_address(0));
 }
 
 void hf_section_stored(void) {
