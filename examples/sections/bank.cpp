@@ -1,5 +1,7 @@
 // A bank whose accounts are a linked list, locked hand over hand: a transfer holds the lock of the
 // next account before it gives back that of the one before. Money moves; the sum does not change.
+// All stores are announced, so the bank runs in epoch mode and, with HOLDFAST_SECTION_MODE=graph, in
+// graph mode.
 #include "program.hpp"
 
 namespace {
@@ -17,6 +19,7 @@ struct bank {
 };
 
 hf_region* region;
+pthread_mutex_t count_lock = PTHREAD_MUTEX_INITIALIZER;
 pthread_mutex_t locks[account_count];  // outside of the region, by position in the list
 
 bank* open_bank() {
@@ -25,8 +28,9 @@ bank* open_bank() {
     hf_section_begin();
     for (int i = 0; i < account_count; ++i) {
         auto* const a = static_cast<account*>(hf_alloc(region, sizeof(account)));
-        *a = {b->first, start_balance};
-        b->first = a;
+        example::store(a->next, b->first);
+        example::store(a->balance, start_balance);
+        example::store(b->first, a);
     }
     hf_section_end();
     return b;
@@ -39,12 +43,15 @@ void transfer(bank* b, int from, int to, long amount) {
     bool has_taken = false;
     for (int i = 0;; ++i, a = a->next) {
         if (i == from && a->balance >= amount) {
-            a->balance -= amount;
+            example::store(a->balance, a->balance - amount);
             has_taken = true;
         }
         if (i == to) {
-            if (has_taken) a->balance += amount;
-            __atomic_fetch_add(&b->transfers, 1, __ATOMIC_RELAXED);
+            if (has_taken) example::store(a->balance, a->balance + amount);
+            {
+                const example::locked guard(count_lock);
+                example::store(b->transfers, b->transfers + 1);
+            }
             pthread_mutex_unlock(&locks[i]);
             return;
         }
@@ -77,7 +84,7 @@ int check() {
 
 int main(int argc, char** argv) {
     for (pthread_mutex_t& l : locks) pthread_mutex_init(&l, nullptr);
-    return example::run(
+    return example::run_announced(
         argc, argv, 3, region,
         [](unsigned t) {
             static pthread_mutex_t once = PTHREAD_MUTEX_INITIALIZER;

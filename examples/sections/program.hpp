@@ -4,9 +4,13 @@
 //     bank FILE run       works until it is killed
 //     bank FILE check     opens the file, says what it found; exit code 0: it is consistent,
 //                         3: so it is, and nothing was done yet
+//
+// Stores are found by pages. An example whose stores all go through store() can announce them
+// instead (run_announced()); then it runs in either mode (HOLDFAST_SECTION_MODE).
 #pragma once
 
 #include <holdfast/section.h>
+#include <holdfast/section_hooks.h>
 
 #include <pthread.h>
 
@@ -15,6 +19,7 @@
 #include <cstring>
 #include <random>
 #include <thread>
+#include <type_traits>
 #include <vector>
 
 namespace example {
@@ -33,6 +38,14 @@ class locked {
    private:
     pthread_mutex_t& mutex_;
 };
+
+/// A store as compiled code announces it (docs/compiler_plugin.md).
+template <class T>
+void store(T& field, std::type_identity_t<T> value) {
+    const int alone = hf_is_persistent(&field) ? hf_section_store(&field, sizeof field) : 0;
+    field = value;
+    if (alone != 0) hf_section_stored();
+}
 
 [[noreturn]] inline void fail(const char* what) {
     std::fprintf(stderr, "%s: %s\n", what, hf_section_error());
@@ -53,13 +66,15 @@ T* root_of(hf_region* r, const char* name) {
 
 /// `work(thread number)` never returns; `check()` returns the exit code.
 template <class Work, class Check>
-int run(int argc, char** argv, unsigned threads, hf_region*& region, Work work, Check check) {
+int run(int argc, char** argv, unsigned threads, hf_region*& region, Work work, Check check,
+        hf_stores stores = HF_STORES_TRACKED) {
     if (argc != 3) {
         std::fprintf(stderr, "usage: %s FILE run|check\n", argv[0]);
         return 2;
     }
     hf_group_options o{};
-    o.period_us = 5000;
+    o.stores = stores;
+    if (stores == HF_STORES_TRACKED) o.period_us = 5000;
     if (hf_group_open(argv[1], &o) != 0) fail("open");
     region = hf_region_open("example");
     if (region == nullptr) fail("region");
@@ -71,6 +86,12 @@ int run(int argc, char** argv, unsigned threads, hf_region*& region, Work work, 
     for (unsigned t = 0; t < threads; ++t) all.emplace_back(work, t);
     for (std::thread& t : all) t.join();
     return 0;
+}
+
+template <class Work, class Check>
+int run_announced(int argc, char** argv, unsigned threads, hf_region*& region, Work work,
+                  Check check) {
+    return run(argc, argv, threads, region, work, check, HF_STORES_ANNOUNCED);
 }
 
 }  // namespace example

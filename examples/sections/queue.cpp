@@ -21,16 +21,16 @@ pthread_cond_t not_empty = PTHREAD_COND_INITIALIZER;
 void put(queue* q) {
     const example::locked guard(lock);
     while (q->produced - q->taken == capacity) pthread_cond_wait(&not_full, &lock);
-    q->items[q->produced % capacity] = q->produced;
-    q->produced += 1;
+    example::store(q->items[q->produced % capacity], q->produced);
+    example::store(q->produced, q->produced + 1);
     pthread_cond_signal(&not_empty);
 }
 
 void take(queue* q) {
     const example::locked guard(lock);
     while (q->produced == q->taken) pthread_cond_wait(&not_empty, &lock);
-    q->sum_taken += q->items[q->taken % capacity];
-    q->taken += 1;
+    example::store(q->sum_taken, q->sum_taken + q->items[q->taken % capacity]);
+    example::store(q->taken, q->taken + 1);
     pthread_cond_signal(&not_full);
 }
 
@@ -53,7 +53,7 @@ int check() {
 }  // namespace
 
 int main(int argc, char** argv) {
-    return example::run(
+    return example::run_announced(
         argc, argv, 4, region,
         [](unsigned t) {
             queue* const q = open_queue();

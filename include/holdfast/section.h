@@ -53,17 +53,35 @@ enum hf_stores {
     HF_STORES_ANNOUNCED = 1 /* by hf_section_store(); in place where the medium is memory */
 };
 
+/* How sections are kept atomic. `epoch` (the default): the moments at which no thread is inside a
+ * section are the cuts; a crash goes back to the newest one. `graph`: each section is logged with
+ * what it depends on (paper, sections 2.2 to 2.7); a crash undoes the sections that had not ended
+ * and those that depend on them. It needs announced stores, and a file on persistent memory or
+ * tmpfs. The environment variable HOLDFAST_SECTION_MODE (epoch, graph) decides instead, if it is
+ * set. A file that was not closed in order opens in the mode of its last session only. */
+enum hf_mode { HF_MODE_EPOCH = 0, HF_MODE_GRAPH = 1 };
+
 /* All zero bytes are the defaults. */
 struct hf_group_options {
     enum hf_stores stores;
     uint64_t bytes;       /* of a new file; 0: 64 MiB. It grows when more is allocated */
     uint64_t max_bytes;   /* 0: the whole window of 1 TiB */
-    uint32_t period_us;   /* from one cut to the next; 0: 10 ms in place, else 500 ms */
-    uint32_t patience_us; /* of the first attempt to cut; 0: 1 ms. It doubles after a failure */
+    uint32_t period_us;   /* from one cut to the next; 0: 10 ms in place, else 500 ms;
+                             graph: from one look at the logs to the next; 0: 1 ms */
+    uint32_t patience_us; /* of the first attempt to cut; 0: 1 ms. It doubles after a failure;
+                             graph: a section waits for room in its log; 0: 10 s. Then the process
+                             ends with a message */
     const char* program;  /* up to 63 bytes: another program's file is refused. NULL: not asked */
     int keep_unreachable; /* nonzero: open does not reclaim what no root reaches */
     int flush;            /* nonzero: lines are written back on tmpfs, too (measurements) */
     int by_hand;          /* nonzero: no thread cuts; only hf_section_cut() does (tests) */
+    enum hf_mode mode;
+    uint64_t log_bytes;   /* graph: of each thread's log; 0: 4 MiB. A section may use half of it: an
+                             entry of 32 bytes for each word of 8 bytes that it stores to */
+    int log_all_stores;   /* graph, nonzero: log stores outside of sections even where none of what
+                             they depend on can be undone (paper, section 2.7.2) */
+    int no_flush_for_figures; /* nonzero: never write lines back. Measurements only: a power cut may
+                                 then leave anything */
 };
 
 /* Opens the group in the file `path`, or creates it. After a crash it is as it was at the last
@@ -120,11 +138,12 @@ int hf_not_a_consistency_lock(const void* lock);
 
 /* Waits until all sections that this thread has ended are durable. Inside a section: an error. */
 int hf_wait_stable(void);
-/* The cut that will contain what is stored now, and the newest durable one. */
+/* The cut that will contain what is stored now, and the newest durable one. Graph: numbers of the
+ * calling thread's own sections. */
 uint64_t hf_section_ticket(void);
 uint64_t hf_section_durable(void);
 /* Tries to cut now, with the time limit of the options. 0: it is cut, though perhaps not durable
- * yet. */
+ * yet. Graph: 0: every section that has ended is kept. */
 int hf_section_cut(void);
 
 /* ---------------------------------------------------------------------------------- diagnosis */
@@ -145,6 +164,11 @@ struct hf_section_numbers {
     uint64_t undone_lines;    /* by the last open */
     const void* in_the_way;   /* where the section began that the last failed attempt waited for */
     uint64_t in_the_way_ns;   /* for how long it had been running then; 0: unknown */
+    uint64_t entries;         /* graph: in the logs, all that were ever written */
+    uint64_t kept;            /* graph: sections that no crash can undo any more */
+    uint64_t undone_sections; /* graph: by the last open */
+    uint64_t unlogged_stores; /* graph: outside of sections, with no entry */
+    uint64_t log_waits;       /* graph: for room in a log */
 };
 void hf_section_numbers_get(struct hf_section_numbers* into);
 /* The same as text, with the source of the section in the way where symbols tell it. Returns the

@@ -21,7 +21,7 @@ result<opened_region> open_file(const std::filesystem::path& path, const group_o
     all.file.initial_size = first_size(std::max(o.bytes, u64{8} * page_bytes), o.max_bytes);
     all.file.max_size = o.max_bytes;
     all.file.keep_address = true;
-    if (o.flush) all.file.flush = flush_policy::always;
+    all.file.flush = o.flush;
     // Private memory and a journal, whatever the file lies on.
     if (!o.announced) all.file.medium = medium_kind::file;
     // On an ordinary disk announced lines are found by pages, too.
@@ -44,10 +44,16 @@ result<std::unique_ptr<group>> group::open(const std::filesystem::path& path,
     const bool in_place = opened->journal == nullptr;
     g->file_ = std::move(opened->file);
     g->epochs_ = std::move(*epochs);
-    if (auto ok = g->recover(); !ok) return tl::unexpected(ok.error());
     if (auto ok = g->check_table(o); !ok) return tl::unexpected(ok.error());
+    if (auto ok = g->recover(); !ok) return tl::unexpected(ok.error());
     if (auto ok = g->epochs_->start(); !ok) return tl::unexpected(ok.error());
-    if (in_place) g->undo_ = std::make_unique<first_touch>(*g->file_);
+    if (o.mode == group_mode::graph) {
+        auto graph = graph_sections::open(*g->file_, o.graph);
+        if (!graph) return tl::unexpected(graph.error());
+        g->graph_ = std::move(*graph);
+    } else if (in_place) {
+        g->undo_ = std::make_unique<first_touch>(*g->file_);
+    }
     ::madvise(g->file_->base(), g->file_->size(), MADV_DONTFORK);
     g->heap_ = std::make_unique<heap>(*g->file_);
     if (auto ok = g->heap_->open(); !ok) return tl::unexpected(ok.error());
@@ -60,7 +66,7 @@ result<std::unique_ptr<group>> group::open(const std::filesystem::path& path,
 
 result<void> group::recover() {
     const auto interrupted = epochs_->interrupted_epoch();
-    if (!interrupted) return {};
+    if (!interrupted || table().mode == static_cast<u64>(group_mode::graph)) return {};
     const auto applied = apply_log(*file_, *interrupted, 1);
     if (!applied) return tl::unexpected(applied.error());
     undone_ = applied->entries;
@@ -72,7 +78,7 @@ result<void> group::check_table(const group_options& o) {
     group_table& t = table();
     if (t.magic == 0) {
         lay_table(o);
-        return {};
+        return check_mode(o.mode);
     }
     const auto refuse = [&](errc code, std::string why, std::string next) {
         return failure({code, "open the group of regions", file_->path().string(), std::move(why),
@@ -97,6 +103,24 @@ result<void> group::check_table(const group_options& o) {
                       "it belongs to the program \"" + made_by + "\", not \"" + o.program + "\"",
                       "choose another file");
     }
+    return check_mode(o.mode);
+}
+
+/// T3.
+result<void> group::check_mode(group_mode wanted) {
+    u64& mode = table().mode;
+    if (mode == static_cast<u64>(wanted)) return {};
+    const bool was_graph = mode == static_cast<u64>(group_mode::graph);
+    if (!file_->was_clean() && !file_->created()) {
+        const std::string its = was_graph ? "graph" : "epoch";
+        return failure({errc::incompatible, "open the group of regions", file_->path().string(),
+                        "its last session was in " + its +
+                            " mode and was not closed in order: only that mode can undo it",
+                        "open it in " + its + " mode once, and close it"});
+    }
+    std::atomic_ref<u64>(mode).store(static_cast<u64>(wanted), std::memory_order_release);
+    file_->med().persist(&mode, sizeof mode);
+    HF_PERSIST_POINT("section T3: the mode is durable before the session begins");
     return {};
 }
 
@@ -105,6 +129,7 @@ void group::lay_table(const group_options& o) {
     group_table& t = table();
     t.address = reinterpret_cast<u64>(file_->base());
     t.version = table_version;
+    t.mode = static_cast<u64>(o.mode);
     std::memcpy(t.program, o.program.data(), std::min(o.program.size(), sizeof t.program - 1));
     file_->med().persist(&t, offsetof(group_table, regions));  // the rest is zero
     HF_PERSIST_POINT("section T1: the table is durable before its magic word");
@@ -131,6 +156,16 @@ bool group::cut(const thread_table& threads) {
     return true;
 }
 
-result<void> group::close() { return epochs_->close(); }
+result<void> group::close() {
+    if (graph_ != nullptr) {
+        if (!graph_->step()) {
+            return failure({errc::busy, "close the group of regions", file_->path().string(),
+                            "a section has not ended, and others depend on it",
+                            "end all other threads first"});
+        }
+        graph_.reset();
+    }
+    return epochs_->close();
+}
 
 }  // namespace hf::section

@@ -7,6 +7,17 @@
 //   announced  the file itself           undo, by line            when end_cut() returns
 //   tracked    private copy of the file  redo journal (journal/)  when the journal says so
 //
+// In graph mode stores are announced, and the log is that of section/graph; no cut is made. The
+// epoch record serves only to tell an orderly close from a crash.
+//
+// Two modes, one file. The table has the mode of the newest session. A crash can be undone only in
+// the mode that has the log, so a file that was not closed in order is refused in the other one.
+// After an orderly close neither log has an entry that counts, and either mode may open it.
+//  T3  A new mode is durable in the table before the session begins (O1), while the file is clean.
+//  Before T3 the old mode opens the file, after T3 both do, after O1 only the new one. Without T3 a
+//  crash could leave a file that is not clean, with the old mode in its table: recovery would look
+//  into the wrong log.
+//
 // Persist order in place. Let e be the running epoch.
 //  U0  the undo entry of a line is durable (first_touch.hpp), then
 //  U1  the line is stored to. The gate closes;
@@ -32,6 +43,7 @@
 
 #include "epoch/epoch_manager.hpp"
 #include "section/first_touch.hpp"
+#include "section/graph_sections.hpp"
 #include "section/heap/heap.hpp"
 #include "section/heap/layout.hpp"
 
@@ -46,8 +58,10 @@ struct group_options {
     u64 max_bytes = 0;
     std::string program;
     bool keep_unreachable = false;
-    bool flush = false;
-    journal::geometry journal = {};  ///< tests want small ones
+    flush_policy flush = flush_policy::automatic;
+    group_mode mode = group_mode::epoch;
+    graph::graph_options graph = {};  ///< in graph mode
+    journal::geometry journal = {};   ///< tests want small ones
 };
 
 class group {
@@ -64,12 +78,17 @@ class group {
     [[nodiscard]] bool is_ready();
     /// The cut: U2 to U4. The gate is closed. False: the disk is full, and the epoch goes on.
     [[nodiscard]] bool cut(const thread_table& threads);
-    /// After the last cut; no thread is inside. Marks the file clean.
+    /// After the last cut; no thread is inside. Marks the file clean. In graph mode errc::busy: a
+    /// thread has ended inside a section.
     [[nodiscard]] result<void> close();
 
     /// By a thread that is inside.
-    [[nodiscard]] change change_by(thread_record& r) noexcept { return {r, undo_.get(), epoch()}; }
+    [[nodiscard]] change change_by(thread_record& r) noexcept {
+        return {r, undo_.get(), graph_.get(), epoch()};
+    }
     [[nodiscard]] first_touch* undo() noexcept { return undo_.get(); }
+    /// nullptr: in epoch mode.
+    [[nodiscard]] graph_sections* graph() noexcept { return graph_.get(); }
     [[nodiscard]] u64 epoch() const noexcept { return epochs_->current_epoch(); }
     [[nodiscard]] epoch_manager& epochs() noexcept { return *epochs_; }
     [[nodiscard]] region& file() noexcept { return *file_; }
@@ -89,11 +108,13 @@ class group {
     group() = default;
     [[nodiscard]] result<void> recover();
     [[nodiscard]] result<void> check_table(const group_options& o);
+    [[nodiscard]] result<void> check_mode(group_mode wanted);
     void lay_table(const group_options& o);
 
     std::unique_ptr<region> file_;
     std::unique_ptr<epoch_manager> epochs_;
-    std::unique_ptr<first_touch> undo_;  ///< nullptr: memory is private
+    std::unique_ptr<first_touch> undo_;  ///< nullptr: memory is private, or in graph mode
+    std::unique_ptr<graph_sections> graph_;
     std::unique_ptr<heap> heap_;
     u64 undone_ = 0;
     u64 reclaimed_ = 0;

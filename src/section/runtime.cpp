@@ -15,6 +15,9 @@ namespace hf::section {
 namespace {
 
 constexpr u64 longest_wait_ns = 1'000'000'000;  ///< of a last cut
+constexpr auto longest_wait = std::chrono::milliseconds(1000);
+/// Graph mode: until sections end that the caller depends on.
+constexpr auto longest_dependence = std::chrono::seconds(10);
 constexpr auto disk_wait = std::chrono::milliseconds(1);
 constexpr int disk_waits = 100;
 
@@ -26,14 +29,51 @@ void raise_to(std::atomic<u64>& maximum, u64 value) noexcept {
     }
 }
 
+/// The program's choice, or that of the environment.
+result<group_mode> mode_of(const hf_group_options& o) {
+    const char* const asked = std::getenv("HOLDFAST_SECTION_MODE");
+    if (asked == nullptr || *asked == '\0') {
+        return o.mode == HF_MODE_GRAPH ? group_mode::graph : group_mode::epoch;
+    }
+    const std::string mode(asked);
+    if (mode == "graph") return group_mode::graph;
+    if (mode == "epoch") return group_mode::epoch;
+    return failure({errc::usage, "open the group of regions", "HOLDFAST_SECTION_MODE=" + mode,
+                    "there is no such mode", "set it to epoch or graph, or leave it out"});
+}
+
+graph::graph_options graph_of(const hf_group_options& o) {
+    graph::graph_options g;
+    g.log_bytes = o.log_bytes != 0 ? o.log_bytes : u64{4} << 20;
+    if (o.period_us != 0) g.period = std::chrono::microseconds(o.period_us);
+    if (o.by_hand != 0) g.period = std::chrono::microseconds(0);
+    if (o.patience_us != 0) {
+        g.patience =
+            std::chrono::ceil<std::chrono::milliseconds>(std::chrono::microseconds(o.patience_us));
+    }
+    g.elide_outside = o.log_all_stores == 0;
+    return g;
+}
+
 result<group_options> options_of(const hf_group_options& o, const std::string& path) {
     group_options g;
     g.announced = o.stores == HF_STORES_ANNOUNCED;
+    const auto mode = mode_of(o);
+    if (!mode) return tl::unexpected(mode.error());
+    g.mode = *mode;
+    g.graph = graph_of(o);
+    if (g.mode == group_mode::graph && !g.announced) {
+        return failure({errc::usage, "open the group of regions in graph mode", path,
+                        "stores are found by pages, and no log entry can come before a store then",
+                        "announce stores (HF_STORES_ANNOUNCED: the compiler plugin, or calls of "
+                        "hf_section_store), or choose epoch mode"});
+    }
     if (o.bytes != 0) g.bytes = o.bytes;
     g.max_bytes = o.max_bytes;
     if (o.program != nullptr) g.program = o.program;
     g.keep_unreachable = o.keep_unreachable != 0;
-    g.flush = o.flush != 0;
+    if (o.flush != 0) g.flush = flush_policy::always;
+    if (o.no_flush_for_figures != 0) g.flush = flush_policy::never;
     if (g.program.size() < sizeof(group_table::program)) return g;
     return failure({errc::usage, "open the group of regions", path,
                     "the program's name has more than 63 bytes", "choose a shorter one"});
@@ -82,6 +122,7 @@ result<void> runtime::open(const std::filesystem::path& path, const hf_group_opt
     if (!opened) return tl::unexpected(opened.error());
     group_ = std::move(*opened);
     undo_ = group_->undo();
+    graph_.store(group_->graph(), std::memory_order_release);
     patience_ns_ = pace_of(options, undo_ != nullptr).patience_ns;
     created_ = group_->file().created();
     recovered_ = !group_->file().was_clean();
@@ -89,14 +130,16 @@ result<void> runtime::open(const std::filesystem::path& path, const hf_group_opt
     sections_at_cut_ = sections_begun();
     if (undo_ != nullptr) show_tags(undo_->tags(), group_->file().base());
     is_in_use.store(true, std::memory_order_release);
-    if (options.by_hand == 0) {
-        if (undo_ != nullptr) undo_->hold_at(&gate_);
-        cutter_.start(
-            pace_of(options, undo_ != nullptr),
-            [this] { return cutter::needs{needs_cut(), undo_ != nullptr && undo_->should_cut()}; },
-            [this](u64 patience) { return try_cut(patience); });
-    }
+    if (options.by_hand == 0 && !has_graph()) start_cutting(options);
     return {};
+}
+
+void runtime::start_cutting(const hf_group_options& options) {
+    if (undo_ != nullptr) undo_->hold_at(&gate_);
+    cutter_.start(
+        pace_of(options, undo_ != nullptr),
+        [this] { return cutter::needs{needs_cut(), undo_ != nullptr && undo_->should_cut()}; },
+        [this](u64 patience) { return try_cut(patience); });
 }
 
 result<void> runtime::close() {
@@ -123,6 +166,7 @@ result<void> runtime::close() {
     is_in_use.store(false, std::memory_order_release);
     hide_tags();
     undo_ = nullptr;
+    graph_.store(nullptr, std::memory_order_release);
     group_.reset();
     gate_.open();
     return closed;
@@ -161,8 +205,8 @@ void runtime::process_ends() noexcept {
         return;
     }
     const u64 last = r.group_->epoch();
-    auto ok = r.last_cut();
-    if (ok) ok = r.group_->epochs().wait_durable(last);
+    auto ok = has_graph() ? graph()->wait_stable(r.me(), longest_wait) : r.last_cut();
+    if (ok && !has_graph()) ok = r.group_->epochs().wait_durable(last);
     if (!ok) {
         std::fprintf(stderr, "holdfast: %s\n", ok.error().to_string().c_str());
     }
@@ -196,7 +240,11 @@ void runtime::thread_ends(void* record) noexcept {
         return;
     }
     detail::my_record = nullptr;
-    if (r.depth == 0) return thread_table::release(r);
+    if (r.depth == 0) {
+        // The other side is the return of pthread_join().
+        releasing(r, thread_object(::pthread_self()), graph::access::shared);
+        return thread_table::release(r);
+    }
     // Its changes may be half done. Cuts fail until another thread has taken its robust locks over.
     r.abandoned.store(true, std::memory_order_release);
     std::fprintf(stderr,
@@ -220,6 +268,9 @@ bool runtime::needs_cut() noexcept { return sections_begun() != sections_at_cut_
 cut_outcome runtime::try_cut(u64 patience_ns) {
     const inside_runtime in;
     const std::lock_guard guard(cut_mutex_);
+    if (has_graph()) {
+        return graph()->step() ? cut_outcome::cut : cut_outcome::section_in_the_way;
+    }
     for (int i = 0; !group_->is_ready(); ++i) {
         if (i == disk_waits) {
             numbers_.disk_busy.fetch_add(1, std::memory_order_relaxed);
@@ -265,6 +316,7 @@ result<void> runtime::wait_stable() {
              is_open() ? "the calling thread is inside a section" : "no group of regions is open",
              is_open() ? "end it first: it can never be stable while it runs" : "open one first"});
     }
+    if (has_graph()) return graph()->wait_stable(me(), longest_dependence);
     const u64 mine = group_->epoch();
     while (group_->epoch() == mine) {
         if (auto ok = group_->epochs().accepts_writes(); !ok) return ok;
@@ -276,6 +328,27 @@ result<void> runtime::wait_stable() {
         std::this_thread::sleep_for(std::chrono::microseconds(100));
     }
     return group_->epochs().wait_durable(mine);
+}
+
+u64 runtime::ticket() {
+    if (!is_open()) return 0;
+    return has_graph() ? graph()->ticket(me()) : group_->epoch();
+}
+
+u64 runtime::durable() {
+    if (!is_open()) return 0;
+    return has_graph() ? graph()->kept(me()) : group_->epochs().durable_epoch();
+}
+
+void runtime::add_graph_numbers(hf_section_numbers& n) noexcept {
+    if (!has_graph()) return;
+    const graph::graph_statistics s = graph()->stats();
+    n.entries = s.entries;
+    n.log_bytes = s.entries * graph::entry_bytes;
+    n.kept = s.kept;
+    n.unlogged_stores = s.elided_stores;
+    n.log_waits = s.waits;
+    n.undone_sections = graph()->recovery().sections_undone;
 }
 
 hf_section_numbers runtime::numbers() noexcept {
@@ -295,6 +368,7 @@ hf_section_numbers runtime::numbers() noexcept {
         n.lines = undo_->lines();
         n.log_bytes = undo_->log_bytes();
     }
+    add_graph_numbers(n);
     n.allocated_bytes = group_->memory().allocated_bytes();
     n.reclaimed_bytes = group_->reclaimed_bytes();
     n.undone_lines = group_->undone_lines();

@@ -29,6 +29,11 @@
 
 namespace hf::section {
 
+/// What stands for a thread's end in graph mode.
+[[nodiscard]] inline const void* thread_object(pthread_t thread) noexcept {
+    return reinterpret_cast<const void*>(thread);  // NOLINT(performance-no-int-to-ptr)
+}
+
 class runtime {
    public:
     /// The one of this process. Never destroyed.
@@ -57,13 +62,21 @@ class runtime {
         if (r.depth++ == 0) {
             gate_.enter(r, site);
             ++r.entered;
+            if (graph_sections* const g = graph()) [[unlikely]]
+                g->begin(r);
         }
     }
-    /// As enter(), but never waits. False: the gate is closed; nothing has changed.
+    /// As enter(), but never waits. False: the gate is closed, or in graph mode the thread's log is
+    /// half full; nothing has changed.
     [[nodiscard]] bool try_enter(thread_record& r, const void* site) noexcept {
         if (r.depth == 0) {
             if (!gate_.try_enter(r, site)) [[unlikely]]
                 return false;
+            graph_sections* const g = graph();
+            if (g != nullptr && !g->try_begin(r)) [[unlikely]] {
+                gate::leave(r);
+                return false;
+            }
             ++r.entered;
         }
         ++r.depth;
@@ -71,19 +84,45 @@ class runtime {
     }
     static void leave(thread_record& r) noexcept {
         HF_ASSERT(r.depth != 0, "a section ends that has not begun");
-        if (--r.depth == 0) gate::leave(r);
+        if (--r.depth == 0) {
+            if (graph_sections* const g = graph()) [[unlikely]]
+                g->end(r);
+            gate::leave(r);
+        }
     }
     void wait_open() noexcept { gate_.wait_open(); }
 
+    // --- graph mode: happens-before. Nothing is done in epoch mode ---
+    [[nodiscard]] static bool has_graph() noexcept { return graph() != nullptr; }
+    [[nodiscard]] static graph_sections* graph() noexcept {
+        return graph_.load(std::memory_order_acquire);
+    }
+    /// After the thread has acquired a lock or another object, before it releases one. Inside a
+    /// section or outside.
+    static void acquired(const thread_record& r, const void* object, graph::access how) noexcept {
+        if (graph_sections* const g = graph()) [[unlikely]]
+            g->acquired(r, object, how);
+    }
+    static void releasing(const thread_record& r, const void* object, graph::access how) noexcept {
+        if (graph_sections* const g = graph()) [[unlikely]]
+            g->releasing(r, object, how);
+    }
+    static void destroyed(const void* object) noexcept {
+        if (graph_sections* const g = graph()) g->destroyed(object);
+    }
+
     /// Before a store to [p, p + n) of the group, by a thread that is inside.
     void touch(thread_record& r, const void* p, std::size_t n) noexcept(!crashes_throw) {
-        if (first_touch* const undo = undo_) undo->touch(r, p, n, group_->epoch());
+        if (first_touch* const undo = undo_) return undo->touch(r, p, n, group_->epoch());
+        if (graph_sections* const g = graph()) g->touch(r, p, n);
     }
 
     // --- cuts ---
     /// Tries once, now, within that time-out. By a thread that is outside.
     [[nodiscard]] cut_outcome try_cut(u64 patience_ns);
     [[nodiscard]] result<void> wait_stable();
+    [[nodiscard]] u64 ticket();
+    [[nodiscard]] u64 durable();
     [[nodiscard]] group& opened() noexcept { return *group_; }
     [[nodiscard]] hf_section_numbers numbers() noexcept;
     [[nodiscard]] thread_table& threads() noexcept { return threads_; }
@@ -104,11 +143,15 @@ class runtime {
     /// Until a cut can be made without waiting for the disk. errc::no_space: the disk refuses.
     [[nodiscard]] result<void> wait_for_disk();
     [[nodiscard]] result<void> last_cut();
+    void start_cutting(const hf_group_options& options);
     [[nodiscard]] u64 sections_begun() const noexcept;
+    static void add_graph_numbers(hf_section_numbers& n) noexcept;
     void note_attempt(u64 start, u64 end, bool cut) noexcept;
 
     static inline std::atomic<bool> is_in_use{false};
     static inline constinit std::atomic<runtime*> instance_{nullptr};
+    /// nullptr: epoch mode. Changes while no thread is inside and is_in_use is false.
+    static inline std::atomic<graph_sections*> graph_{nullptr};
 
     thread_table threads_;
     gate gate_;

@@ -15,6 +15,7 @@ using hf::section::change;
 using hf::section::cut_outcome;
 using hf::section::group;
 using hf::section::is_inside_runtime;
+using hf::section::ordered_guard;
 using hf::section::region_entry;
 using hf::section::root_entry;
 using hf::section::runtime;
@@ -126,6 +127,8 @@ int hf_group_recovered(void) { return runtime::get().recovered() ? 1 : 0; }
 hf_region* hf_region_find(const char* name) {
     if (!check_open("find a region")) return nullptr;
     call c(__builtin_return_address(0));
+    change by = c.by();
+    const ordered_guard guard(runtime::get().table_lock(), by);
     return handle_of(find_region(name));
 }
 
@@ -138,9 +141,9 @@ hf_region* hf_region_open(const char* name) {
              "choose another name");
         return nullptr;
     }
-    const std::lock_guard guard(runtime::get().table_lock());
-    if (region_entry* const found = find_region(wanted)) return handle_of(found);
     change by = c.by();
+    const ordered_guard guard(runtime::get().table_lock(), by);
+    if (region_entry* const found = find_region(wanted)) return handle_of(found);
     for (region_entry& r : call::all().table().regions) {
         if (r.name[0] != '\0') continue;
         by.zero(&r, sizeof r);
@@ -158,7 +161,7 @@ int hf_region_remove(hf_region* r) {
     const std::uint16_t number = number_of(r);
     change by = c.by();
     call::all().memory().free_all(by, number);
-    const std::lock_guard guard(runtime::get().table_lock());
+    const ordered_guard guard(runtime::get().table_lock(), by);
     by.zero(r, sizeof(region_entry));
     return 0;
 }
@@ -169,7 +172,8 @@ void* hf_root_get(const hf_region* r, const char* name) {
     if (!check_open("find a root")) return nullptr;
     call c(__builtin_return_address(0));
     static_cast<void>(number_of(r));
-    const std::lock_guard guard(runtime::get().table_lock());
+    change by = c.by();
+    const ordered_guard guard(runtime::get().table_lock(), by);
     for (const root_entry& root : entry_of(r)->roots) {
         if (root.value != nullptr && names(root.name, name)) return root.value;
     }
@@ -191,7 +195,7 @@ int hf_root_set(hf_region* r, const char* name, void* p) {
                     "allocate the object with hf_alloc()");
     }
     change by = c.by();
-    const std::lock_guard guard(runtime::get().table_lock());
+    const ordered_guard guard(runtime::get().table_lock(), by);
     root_entry* free = nullptr;
     for (root_entry& root : entry_of(r)->roots) {
         if (names(root.name, wanted)) {
@@ -294,12 +298,8 @@ int hf_section_depth(void) {
 
 int hf_wait_stable(void) { return told(runtime::get().wait_stable()); }
 
-uint64_t hf_section_ticket(void) {
-    return runtime::is_open() ? runtime::get().opened().epoch() : 0;
-}
-uint64_t hf_section_durable(void) {
-    return runtime::is_open() ? runtime::get().opened().epochs().durable_epoch() : 0;
-}
+uint64_t hf_section_ticket(void) { return runtime::get().ticket(); }
+uint64_t hf_section_durable(void) { return runtime::get().durable(); }
 
 int hf_section_cut(void) {
     if (!check_open("cut")) return static_cast<int>(hf::errc::usage);
@@ -325,7 +325,8 @@ int hf_section_cut(void) {
     runtime& all = runtime::get();
     if (!hf::same_region(p, all.opened().file().base())) return 0;  // of another discipline
     thread_record& r = all.me();
-    const bool alone = r.depth == 0;
+    // In graph mode no cut can fall between this call and the store.
+    const bool alone = r.depth == 0 && !runtime::has_graph();
     if (alone) all.enter(r, site);
     all.touch(r, p, n);
     return alone ? 1 : 0;

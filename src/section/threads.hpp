@@ -34,6 +34,7 @@ struct thread_record;
 /// A lock that a thread holds.
 struct held_lock {
     const void* lock;
+    bool is_shared;          ///< held for reading, beside others
     thread_record* adopted;  ///< of a thread that ended with this robust mutex; nullptr: none
 };
 

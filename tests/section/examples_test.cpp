@@ -7,17 +7,24 @@
 #include <unistd.h>
 
 #include <csignal>
+#include <cstdlib>
 #include <string>
 
 namespace hf {
 namespace {
 
-class section_examples : public test::on_tmpfs, public ::testing::WithParamInterface<const char*> {
+struct example {
+    const char* name;
+    const char* mode;  ///< as HOLDFAST_SECTION_MODE; "": the default
+};
+
+class section_examples : public test::on_tmpfs, public ::testing::WithParamInterface<example> {
    protected:
     [[nodiscard]] pid_t start(const char* what) const {
-        const std::string program = std::string(HF_EXAMPLES) + "/section_" + GetParam();
+        const std::string program = std::string(HF_EXAMPLES) + "/section_" + GetParam().name;
         const pid_t child = ::fork();
         if (child == 0) {
+            ::setenv("HOLDFAST_SECTION_MODE", GetParam().mode, 1);
             ::execl(program.c_str(), program.c_str(), file.c_str(), what, nullptr);
             ::_exit(127);
         }
@@ -47,8 +54,14 @@ TEST_P(section_examples, is_consistent_after_each_kill) {
 }
 
 INSTANTIATE_TEST_SUITE_P(programs, section_examples,
-                         ::testing::Values("bank", "queue", "cache", "avl", "phone_book"),
-                         [](const auto& p) { return std::string(p.param); });
+                         ::testing::Values(example{"bank", ""}, example{"queue", ""},
+                                           example{"cache", ""}, example{"avl", ""},
+                                           example{"phone_book", ""}, example{"bank", "graph"},
+                                           example{"queue", "graph"}),
+                         [](const auto& p) {
+                             const std::string mode(p.param.mode);
+                             return p.param.name + (mode.empty() ? mode : "_in_" + mode + "_mode");
+                         });
 
 }  // namespace
 }  // namespace hf

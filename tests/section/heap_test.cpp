@@ -127,8 +127,9 @@ TEST_P(section_heap, an_opening_finds_the_same_blocks) {
 }
 
 TEST_P(section_heap, a_full_group_refuses_and_stays_as_it_was) {
-    auto o = test::by_hand(GetParam());
+    auto o = options();
     o.max_bytes = u64{8} << 20;
+    o.log_bytes = u64{1} << 20;
     open(o);
     hf_region* const r = hf_region_open("r");
     EXPECT_EQ(hf_alloc(r, u64{1} << 30), nullptr);
@@ -160,10 +161,8 @@ TEST_P(section_heap_death, freeing_twice_or_elsewhere_ends_the_process_with_the_
     EXPECT_DEATH((open(), hf_section_end()), "without hf_section_begin");
 }
 
-INSTANTIATE_TEST_SUITE_P(stores, section_heap,
-                         ::testing::Values(HF_STORES_TRACKED, HF_STORES_ANNOUNCED), test::name_of);
-INSTANTIATE_TEST_SUITE_P(stores, section_heap_death,
-                         ::testing::Values(HF_STORES_TRACKED, HF_STORES_ANNOUNCED), test::name_of);
+INSTANTIATE_TEST_SUITE_P(stores, section_heap, test::all_ways(), test::name_of);
+INSTANTIATE_TEST_SUITE_P(stores, section_heap_death, test::all_ways(), test::name_of);
 
 TEST(section_sizes, every_slab_holds_its_blocks_and_their_bits) {
     for (unsigned c = 0; c < section::size_classes; ++c) {

@@ -196,10 +196,10 @@ TEST_P(section_litmus, random_programs_come_back_at_an_allowed_cut) {
         auto& told = *::new (shared) history;
         const pid_t child = ::fork();
         if (child == 0) {
-            auto o = test::by_hand(GetParam());
+            auto o = options();
             o.by_hand = 0;
             o.period_us = 1000;
-            o.patience_us = 2000;
+            if (!is_graph()) o.patience_us = 2000;
             if (hf_group_open(file.c_str(), &o) != 0) ::_exit(2);
             random_program program(told, values());
             std::vector<std::thread> threads;
@@ -260,8 +260,7 @@ TEST(cut_checker, refuses_parts_of_sections_and_lost_predecessors) {
     EXPECT_TRUE(judged(0, 1, 0)) << "o1 without o2";
 }
 
-INSTANTIATE_TEST_SUITE_P(stores, section_litmus,
-                         ::testing::Values(HF_STORES_TRACKED, HF_STORES_ANNOUNCED), test::name_of);
+INSTANTIATE_TEST_SUITE_P(stores, section_litmus, test::all_ways(), test::name_of);
 
 }  // namespace
 }  // namespace hf

@@ -20,22 +20,36 @@ void store(T& field, std::type_identity_t<T> value) {
     if (alone != 0) hf_section_stored();
 }
 
-inline hf_group_options by_hand(hf_stores stores) {
+/// How stores are found, and how sections are kept atomic.
+struct way {
+    hf_stores stores;
+    hf_mode mode;
+};
+inline constexpr way tracked{HF_STORES_TRACKED, HF_MODE_EPOCH};
+inline constexpr way announced{HF_STORES_ANNOUNCED, HF_MODE_EPOCH};
+inline constexpr way in_graph_mode{HF_STORES_ANNOUNCED, HF_MODE_GRAPH};
+
+inline hf_group_options by_hand(hf_stores stores, hf_mode mode = HF_MODE_EPOCH) {
     hf_group_options o{};
     o.stores = stores;
+    o.mode = mode;
     o.bytes = std::uint64_t{1} << 20;
     o.by_hand = 1;
-    o.patience_us = 20'000;
+    if (mode == HF_MODE_EPOCH) o.patience_us = 20'000;
     return o;
 }
 
-/// Ways in which stores are found; both are tried in each test.
-class groups : public on_tmpfs, public ::testing::WithParamInterface<hf_stores> {
+/// All ways are tried in each test.
+class groups : public on_tmpfs, public ::testing::WithParamInterface<way> {
    protected:
     void open(hf_group_options o) const {
         ASSERT_EQ(hf_group_open(file.c_str(), &o), 0) << hf_section_error();
     }
-    void open() const { open(by_hand(GetParam())); }
+    void open() const { open(options()); }
+    [[nodiscard]] static hf_group_options options() {
+        return by_hand(GetParam().stores, GetParam().mode);
+    }
+    [[nodiscard]] static bool is_graph() { return GetParam().mode == HF_MODE_GRAPH; }
     void reopen() const {
         ASSERT_EQ(hf_group_close(), 0) << hf_section_error();
         open();
@@ -43,8 +57,11 @@ class groups : public on_tmpfs, public ::testing::WithParamInterface<hf_stores> 
     void TearDown() override { static_cast<void>(hf_group_close()); }
 };
 
-inline std::string name_of(const ::testing::TestParamInfo<hf_stores>& p) {
-    return p.param == HF_STORES_TRACKED ? "tracked" : "announced";
+inline auto all_ways() { return ::testing::Values(tracked, announced, in_graph_mode); }
+
+inline std::string name_of(const ::testing::TestParamInfo<way>& p) {
+    if (p.param.mode == HF_MODE_GRAPH) return "graph";
+    return p.param.stores == HF_STORES_TRACKED ? "tracked" : "announced";
 }
 
 }  // namespace hf::test

@@ -103,6 +103,13 @@ void graph_mode::begin(lane_state& l) {
     open_section(l, false);
 }
 
+bool graph_mode::try_begin(lane_state& l) {
+    close_gap(l);
+    if (!has_room(l)) return false;
+    begin(l);
+    return true;
+}
+
 void graph_mode::open_section(lane_state& l, bool gap) {
     wait_for_room(l);
     l.is_open = true;
@@ -235,11 +242,11 @@ void graph_mode::log_store(lane_state& l, u64 offset, u64 n) {
 // ------------------------------------------------------------------------------------- the manager
 
 void graph_mode::wait_for_room(lane_state& l) {
-    if (2 * l.log.used() < l.log.capacity()) return;
+    if (has_room(l)) return;
     waits_.fetch_add(1, std::memory_order_relaxed);
     const u64 begin = now_ns();
     const auto limit = static_cast<u64>(std::chrono::nanoseconds(options_.patience).count());
-    while (2 * l.log.used() >= l.log.capacity()) {
+    while (!has_room(l)) {
         if (step()) continue;
         if (now_ns() - begin > limit) {
             fatal(
@@ -250,12 +257,26 @@ void graph_mode::wait_for_room(lane_state& l) {
     }
 }
 
-result<void> graph_mode::wait_stable(lane_state& l, std::chrono::milliseconds limit) {
+u64 graph_mode::settle(lane_state& l) {
     HF_CHECK(!l.is_open || l.is_gap, "a thread waits for stability inside of a section");
     close_gap(l);
     write_back(l);  // stores that needed no entry
+    return l.number;
+}
+
+bool graph_mode::are_all_kept() const {
+    return std::all_of(lanes_.begin(), lanes_.end(), [](const auto& slot) {
+        lane_state* const l = slot.load(std::memory_order_acquire);
+        if (l == nullptr) return true;
+        const std::lock_guard guard(l->mutex);
+        return l->closed.empty();
+    });
+}
+
+result<void> graph_mode::wait_stable(lane_state& l, std::chrono::milliseconds limit) {
+    const u64 newest = settle(l);
     const u64 begin = now_ns();
-    while (l.kept.load(std::memory_order_acquire) < l.number) {
+    while (l.kept.load(std::memory_order_acquire) < newest) {
         if (step()) continue;
         if (now_ns() - begin > static_cast<u64>(std::chrono::nanoseconds(limit).count())) {
             return failure({errc::busy, "wait until sections are stable", region_.path().string(),

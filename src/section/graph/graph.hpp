@@ -111,6 +111,8 @@ class graph_mode {
     [[nodiscard]] result<lane_state*> attach(u32 index);
 
     void begin(lane_state& l);
+    /// As begin(), but never waits. False: the lane's log is half full, and nothing has changed.
+    [[nodiscard]] bool try_begin(lane_state& l);
     void acquired(lane_state& l, const void* object, access how);
     /// Announces a store to [p, p + n) in the region, at any depth.
     void before_store(lane_state& l, const void* p, u64 n);
@@ -118,6 +120,11 @@ class graph_mode {
     void end(lane_state& l);
     void destroyed(const void* object) { locks_.forget(object); }
 
+    /// Ends the gap and makes stores durable that needed no entry. Returns the number of the lane's
+    /// newest section: once that is kept, so is all that the thread has done. Outside of sections.
+    u64 settle(lane_state& l);
+    /// Whether every section that has completed is kept.
+    [[nodiscard]] bool are_all_kept() const;
     /// Waits until all that the lane's thread has done is kept. Outside of sections. errc::busy:
     /// after `limit` a section that it depends on has still not ended.
     [[nodiscard]] result<void> wait_stable(lane_state& l, std::chrono::milliseconds limit);
@@ -136,6 +143,9 @@ class graph_mode {
     void close_section(lane_state& l);
     void close_gap(lane_state& l) {
         if (l.is_open && l.is_gap) close_section(l);
+    }
+    [[nodiscard]] static bool has_room(const lane_state& l) noexcept {
+        return 2 * l.log.used() < l.log.capacity();
     }
     void wait_for_room(lane_state& l);
     void write_back(lane_state& l) const;

@@ -57,7 +57,7 @@ result<void*> heap::allocate(change& by, u16 owner, u64 bytes) {
     const inside_runtime in;
     if (bytes > max_small) return allocate_large(by, owner, bytes, grain);
     const unsigned c = class_of(std::max<u64>(bytes, 1));
-    const std::lock_guard guard(lock_);
+    const ordered_guard guard(lock_, by);
     u32& list = partial(owner, c);
     if (list == 0) {
         auto made = make_slab(by, owner, c);
@@ -109,7 +109,7 @@ result<void*> heap::allocate_large(change& by, u16 owner, u64 bytes, u64 alignme
                         file_.path().string(), "a group has at most 1 TiB", "allocate less"});
     }
     const u64 pages = align_up(payload + bytes, page_bytes) / page_bytes;
-    const std::lock_guard guard(lock_);
+    const ordered_guard guard(lock_, by);
     const auto taken = take_run(by, pages);
     if (!taken) return tl::unexpected(taken.error());
     run_header& run = *run_at(taken->page);
@@ -124,7 +124,7 @@ result<void*> heap::allocate_large(change& by, u16 owner, u64 bytes, u64 alignme
 
 void heap::free(change& by, void* p) {
     const inside_runtime in;
-    const std::lock_guard guard(lock_);
+    const ordered_guard guard(lock_, by);
     const block_ref b = find(p);
     if (b.run == nullptr || b.begin != p) {
         refuse_free(p, "it is no block of this group, or was freed before");
@@ -152,7 +152,7 @@ void heap::free_block(change& by, run_header& slab, u64 block) {
 
 void heap::free_all(change& by, u16 owner) {
     const inside_runtime in;
-    const std::lock_guard guard(lock_);
+    const ordered_guard guard(lock_, by);
     for (u64 page = 1; page < known_end_; ++page) {
         if (pages_[page].start != page) continue;
         const run_header& run = *run_at(page);

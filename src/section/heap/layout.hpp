@@ -39,6 +39,9 @@ inline constexpr unsigned max_roots = 32;
 inline constexpr u64 table_magic = 0x4e4f495443455346U;  // "FSECTION"
 inline constexpr u64 table_pages = 2;
 
+/// How the sections of a session are kept atomic.
+enum class group_mode : u64 { epoch = 0, graph = 1 };
+
 struct root_entry {
     char name[24];  ///< padded with zeros; empty: the entry is free
     void* value;
@@ -54,7 +57,7 @@ struct group_table {
     u64 magic;
     u64 address;  ///< at which the file must be mapped
     u64 version;
-    u64 reserved;
+    u64 mode;          ///< group_mode of the newest session
     char program[64];  ///< that made it; empty: any
     u64 pad[4];
     std::array<region_entry, max_regions> regions;

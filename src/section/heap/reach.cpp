@@ -70,6 +70,7 @@ u64 reclaim_unreachable(heap& h, const group_table& table, change& by) {
     h.walk([&](run_header& run) { add_unreached(run, marked, unreached); });
     u64 bytes = 0;
     for (void* block : unreached) {
+        const own_section one(by);
         bytes += h.usable(block);
         h.free(by, block);
     }

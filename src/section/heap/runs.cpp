@@ -134,8 +134,10 @@ result<heap::taken_run> heap::take_run(change& by, u64 pages) {
 /// Pages that may still be appended, without those that the undo logs are to have.
 u64 heap::room() const {
     u64 log_pages = 0;
-    for (const segment& s : file_.segments())
-        log_pages += s.kind == segment_kind::log ? s.pages : 0;
+    for (const segment& s : file_.segments()) {
+        const bool is_log = s.kind == segment_kind::log || s.kind == segment_kind::section_log;
+        log_pages += is_log ? s.pages : 0;
+    }
     const u64 kept = kept_from_heap(file_.max_pages());
     const u64 taken = file_.size() / page_bytes + (kept > log_pages ? kept - log_pages : 0);
     return file_.max_pages() > taken ? file_.max_pages() - taken : 0;
@@ -195,6 +197,7 @@ result<u64> heap::make_slab(change& by, u16 owner, unsigned c) {
     if (!taken) return tl::unexpected(taken.error());
     const u64 page = taken->page;
     run_header& run = *run_at(page);
+    by.announce(&run, sizeof run);
     by.zero(&run, slab_shapes[c].first);
     run.kind = run_kind::slab;
     run.size_class = static_cast<u16>(c);

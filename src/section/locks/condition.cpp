@@ -10,6 +10,7 @@
 // with the mutex held, for the leader's time-out at most.
 #include "section/locks/locked.hpp"
 
+using hf::section::access;
 using hf::section::note_held;
 using hf::section::passes_through;
 using hf::section::runtime;
@@ -32,6 +33,7 @@ class left_gate {
     left_gate(thread_record& r, const void* mutex, const void* site)
         : record_(r), mutex_(mutex), site_(site) {
         r.held.clear();
+        runtime::releasing(r, mutex, access::exclusive);
         runtime::leave(r);
     }
     left_gate(const left_gate&) = delete;
@@ -39,7 +41,7 @@ class left_gate {
     ~left_gate() {
         if (is_back_) return;
         runtime::get().enter(record_, site_);
-        note_held(record_, mutex_, 0);
+        note_held(record_, mutex_, access::exclusive, 0);
     }
     void comes_back() { is_back_ = true; }
 
@@ -48,6 +50,22 @@ class left_gate {
     const void* mutex_;
     const void* site_;
     bool is_back_ = false;
+};
+
+/// In graph mode, for a thread that stays inside: the wait gives the mutex back and takes it again,
+/// also if the thread is cancelled.
+class handed_over {
+   public:
+    handed_over(thread_record& r, const void* mutex) : record_(r), mutex_(mutex) {
+        runtime::releasing(r, mutex, access::exclusive);
+    }
+    handed_over(const handed_over&) = delete;
+    handed_over& operator=(const handed_over&) = delete;
+    ~handed_over() { runtime::acquired(record_, mutex_, access::exclusive); }
+
+   private:
+    thread_record& record_;
+    const void* mutex_;
 };
 
 /// The wait has returned with the mutex held, and the thread is outside.
@@ -59,13 +77,13 @@ int enter_with(thread_record& r, pthread_mutex_t* m, const void* site, int resul
         is_inside = true;
     }
     if (is_inside) {
-        note_held(r, m, result);
+        note_held(r, m, access::exclusive, result);
         return result;
     }
     libc().mutex_unlock(m);
     const int taken = take_outermost(
-        r, m, site, [m] { return libc().mutex_trylock(m); }, [m] { return libc().mutex_lock(m); },
-        [m] { return libc().mutex_unlock(m); });
+        r, m, access::exclusive, site, [m] { return libc().mutex_trylock(m); },
+        [m] { return libc().mutex_lock(m); }, [m] { return libc().mutex_unlock(m); });
     return taken == 0 ? result : taken;
 }
 
@@ -73,7 +91,10 @@ template <class Wait>
 int wait_for(pthread_mutex_t* m, const void* site, Wait wait) {
     if (passes_through(m)) return wait();
     thread_record& r = runtime::get().me();
-    if (!holds_only(r, m)) return wait();
+    if (!holds_only(r, m)) {
+        const handed_over inside(r, m);
+        return wait();
+    }
     int result = 0;
     {
         left_gate outside(r, m, site);

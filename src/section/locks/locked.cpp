@@ -45,15 +45,33 @@ void release_adopted(thread_record& dead) noexcept {
 
 }  // namespace
 
-void note_held(thread_record& r, const void* lock, int result) noexcept {
+void note_held(thread_record& r, const void* lock, access how, int result) noexcept {
     thread_record* adopted = nullptr;
     if (result == EOWNERDEAD) [[unlikely]] {
         // Only the new owner of the mutex comes here, and the dead thread's list stands still.
         std::ptrdiff_t position = -1;
         adopted = abandoned_holder(lock, position);
-        if (adopted != nullptr) adopted->held.remove(static_cast<std::size_t>(position));
+        if (adopted != nullptr) {
+            adopted->held.remove(static_cast<std::size_t>(position));
+            // The dead thread's section goes on, and what follows depends on it.
+            runtime::releasing(*adopted, lock, access::exclusive);
+        }
     }
-    r.held.push({lock, adopted});
+    runtime::acquired(r, lock, how);
+    r.held.push({lock, how == access::shared, adopted});
+}
+
+/// In graph mode, for a lock that passes through because it is exempt, and not because the runtime
+/// is at work.
+void note_exempt_held(const void* lock, access how, int result) noexcept {
+    if (!has_lock(result) || !runtime::is_open() || is_inside_runtime()) return;
+    runtime::acquired(runtime::get().me(), lock, how);
+}
+
+/// Whether it was held for reading is not known: as if it had not been, which orders more.
+void note_exempt_given(const void* lock) noexcept {
+    if (!runtime::is_open() || is_inside_runtime()) return;
+    runtime::releasing(runtime::get().me(), lock, access::shared);
 }
 
 std::ptrdiff_t find_held(const thread_record& r, const void* lock, const char* function,
@@ -72,6 +90,11 @@ std::ptrdiff_t find_held(const thread_record& r, const void* lock, const char* f
     return -1;
 }
 
+void note_giving(const thread_record& r, std::ptrdiff_t position) noexcept {
+    const held_lock& h = r.held[static_cast<std::size_t>(position)];
+    runtime::releasing(r, h.lock, h.is_shared ? access::shared : access::exclusive);
+}
+
 void note_given(thread_record& r, std::ptrdiff_t position) noexcept {
     thread_record* const adopted = r.held[static_cast<std::size_t>(position)].adopted;
     r.held.remove(static_cast<std::size_t>(position));
@@ -85,6 +108,7 @@ void check_destroyed(const void* lock, const char* function, const void* site) n
     if (position_of(runtime::get().me(), lock) >= 0) {
         refuse(function, lock, site, "the calling thread holds the lock");
     }
+    runtime::destroyed(lock);
 }
 
 }  // namespace hf::section

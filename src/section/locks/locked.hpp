@@ -19,6 +19,11 @@
 // A lock that is taken inside a section just counts. Pass-through, with no effect on sections:
 // while no group is open, inside the runtime, and for locks named by hf_not_a_consistency_lock().
 //
+// Graph mode. No cut waits for a thread, so one that waits for its outermost lock stays inside; its
+// section has begun before, since the beginning of a section may wait for room in the log. Each
+// lock, taken and given, is told to the graph, also those of hf_not_a_consistency_lock(): they make
+// no section, and still say what happens before what.
+//
 // A lock given back that the thread does not hold was taken before the group was opened, and is
 // passed on; or another thread holds it: then the process ends with a message.
 #pragma once
@@ -40,41 +45,49 @@ namespace hf::section {
     return !runtime::is_open() || is_inside_runtime() || is_exempt(lock);
 }
 
+using graph::access;
+
 /// The thread, inside and one level deeper already, holds the lock now. `result`: of taking it.
-void note_held(thread_record& r, const void* lock, int result) noexcept;
+void note_held(thread_record& r, const void* lock, access how, int result) noexcept;
+/// The same for a lock that makes no section.
+void note_exempt_held(const void* lock, access how, int result) noexcept;
+void note_exempt_given(const void* lock) noexcept;
 
 /// Before the lock is given back: its place in the thread's list, or nullopt for one that was taken
 /// before the group was opened. Ends the process if another thread holds it.
 [[nodiscard]] std::ptrdiff_t find_held(const thread_record& r, const void* lock,
                                        const char* function, const void* site) noexcept;
-/// After it was given back.
+/// Before and after it is given back.
+void note_giving(const thread_record& r, std::ptrdiff_t position) noexcept;
 void note_given(thread_record& r, std::ptrdiff_t position) noexcept;
-/// Ends the process if the calling thread holds the lock.
+/// Ends the process if the calling thread holds the lock. Otherwise the graph forgets it.
 void check_destroyed(const void* lock, const char* function, const void* site) noexcept;
 
 /// The outermost lock of a section; see above. `attempt`, `wait` and `give` are the C library's.
 template <class Attempt, class Wait, class Give>
-int take_outermost(thread_record& r, const void* lock, const void* site, Attempt attempt, Wait wait,
-                   Give give) {
+int take_outermost(thread_record& r, const void* lock, access how, const void* site,
+                   Attempt attempt, Wait wait, Give give) {
     runtime& all = runtime::get();
     for (;;) {
         all.enter(r, site);
         int result = attempt();
+        const bool stays_inside = runtime::has_graph();
+        if (result == EBUSY && stays_inside) result = wait();
         if (has_lock(result)) {
-            note_held(r, lock, result);
+            note_held(r, lock, how, result);
             return result;
         }
         runtime::leave(r);
-        if (result != EBUSY) return result;
+        if (result != EBUSY || stays_inside) return result;
         result = wait();
         if (!has_lock(result)) return result;
         if (all.try_enter(r, site)) {
-            note_held(r, lock, result);
+            note_held(r, lock, how, result);
             return result;
         }
         if (result == EOWNERDEAD) {
             all.enter(r, site);
-            note_held(r, lock, result);
+            note_held(r, lock, how, result);
             return result;
         }
         give();
@@ -83,29 +96,37 @@ int take_outermost(thread_record& r, const void* lock, const void* site, Attempt
 
 /// Waits for the lock.
 template <class Attempt, class Wait, class Give>
-int take(const void* lock, const void* site, Attempt attempt, Wait wait, Give give) {
-    if (passes_through(lock)) return wait();
+int take(const void* lock, access how, const void* site, Attempt attempt, Wait wait, Give give) {
+    if (passes_through(lock)) {
+        const int result = wait();
+        if (runtime::has_graph()) note_exempt_held(lock, how, result);
+        return result;
+    }
     runtime& all = runtime::get();
     thread_record& r = all.me();
-    if (r.depth == 0) return take_outermost(r, lock, site, attempt, wait, give);
+    if (r.depth == 0) return take_outermost(r, lock, how, site, attempt, wait, give);
     const int result = wait();
     if (has_lock(result)) {
         all.enter(r, site);
-        note_held(r, lock, result);
+        note_held(r, lock, how, result);
     }
     return result;
 }
 
 /// Tries the lock. It may wait at the gate, and is never refused because of it.
 template <class Attempt>
-int try_take(const void* lock, const void* site, Attempt attempt) {
-    if (passes_through(lock)) return attempt();
+int try_take(const void* lock, access how, const void* site, Attempt attempt) {
+    if (passes_through(lock)) {
+        const int result = attempt();
+        if (runtime::has_graph()) note_exempt_held(lock, how, result);
+        return result;
+    }
     runtime& all = runtime::get();
     thread_record& r = all.me();
     all.enter(r, site);
     const int result = attempt();
     if (has_lock(result)) {
-        note_held(r, lock, result);
+        note_held(r, lock, how, result);
     } else {
         runtime::leave(r);
     }
@@ -114,9 +135,13 @@ int try_take(const void* lock, const void* site, Attempt attempt) {
 
 template <class Give>
 int give(const void* lock, const char* function, const void* site, Give real_give) {
-    if (passes_through(lock)) return real_give();
+    if (passes_through(lock)) {
+        if (runtime::has_graph()) note_exempt_given(lock);
+        return real_give();
+    }
     thread_record& r = runtime::get().me();
     const std::ptrdiff_t position = find_held(r, lock, function, site);
+    if (position >= 0) note_giving(r, position);
     const int result = real_give();
     if (result == 0 && position >= 0) note_given(r, position);
     return result;

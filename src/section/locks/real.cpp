@@ -30,6 +30,14 @@ HF_WEAK(pthread_cond_wait)
 HF_WEAK(pthread_cond_timedwait)
 HF_WEAK(pthread_cond_clockwait)
 HF_WEAK(pthread_create)
+HF_WEAK(pthread_join)
+HF_WEAK(pthread_tryjoin_np)
+HF_WEAK(pthread_timedjoin_np)
+HF_WEAK(pthread_barrier_wait)
+HF_WEAK(sem_post)
+HF_WEAK(sem_wait)
+HF_WEAK(sem_trywait)
+HF_WEAK(sem_timedwait)
 #undef HF_WEAK
 
 namespace hf::section::real {
@@ -72,7 +80,16 @@ void look_up(F*& into, void (*interceptor)(), const char* name, const char* vers
     HF_FIND(spin_unlock);
     HF_FIND(cond_clockwait);
     HF_FIND(create);
+    HF_FIND(join);
+    HF_FIND(tryjoin_np);
+    HF_FIND(timedjoin_np);
+    HF_FIND(barrier_wait);
 #undef HF_FIND
+    look_up(found.sem_post, __interceptor_sem_post, "sem_post");
+    look_up(found.sem_wait, __interceptor_sem_wait, "sem_wait");
+    look_up(found.sem_trywait, __interceptor_sem_trywait, "sem_trywait");
+    look_up(found.sem_timedwait, __interceptor_sem_timedwait, "sem_timedwait");
+    look_up(found.sem_clockwait, nullptr, "sem_clockwait");
     look_up(found.cond_wait, __interceptor_pthread_cond_wait, "pthread_cond_wait", "GLIBC_2.3.2");
     look_up(found.cond_timedwait, __interceptor_pthread_cond_timedwait, "pthread_cond_timedwait",
             "GLIBC_2.3.2");

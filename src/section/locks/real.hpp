@@ -6,6 +6,7 @@
 #pragma once
 
 #include <pthread.h>
+#include <semaphore.h>
 #include <threads.h>
 #include <time.h>
 
@@ -38,6 +39,16 @@ struct functions {
     int (*cond_clockwait)(pthread_cond_t*, pthread_mutex_t*, clockid_t, const timespec*);
 
     int (*create)(pthread_t*, const pthread_attr_t*, void* (*)(void*), void*);
+    int (*join)(pthread_t, void**);
+    int (*tryjoin_np)(pthread_t, void**);
+    int (*timedjoin_np)(pthread_t, void**, const timespec*);
+    int (*barrier_wait)(pthread_barrier_t*);
+
+    int (*sem_post)(sem_t*);
+    int (*sem_wait)(sem_t*);
+    int (*sem_trywait)(sem_t*);
+    int (*sem_timedwait)(sem_t*, const timespec*);
+    int (*sem_clockwait)(sem_t*, clockid_t, const timespec*);
 };
 
 /// Any thread, at any time, also before main().
