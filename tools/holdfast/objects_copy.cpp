@@ -3,6 +3,7 @@
 #include "image/ready_copy.hpp"
 #include "objects.hpp"
 #include "transaction/opening.hpp"
+#include "transaction/transaction_area.hpp"
 
 namespace hf::tool {
 namespace {
@@ -13,6 +14,7 @@ result<void> settle(const std::filesystem::path& image, discipline /*kind*/) {
     o.file.mode = open_mode::open_existing;
     o.file.kind = discipline::transaction;
     o.rooms = nv::heap_rooms();
+    o.upgrades = transaction_upgrades();
     auto opened = open_region(image, o);
     if (!opened) return tl::unexpected(opened.error());
     transactional_region up(std::move(*opened));
