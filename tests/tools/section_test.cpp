@@ -26,42 +26,50 @@ int in_child(Work work) {
     return WIFEXITED(status) ? WEXITSTATUS(status) : 1000 + WTERMSIG(status);
 }
 
-hf_group_options options(hf_stores stores) {
+struct way {
+    const char* name;
+    hf_stores stores;
+    hf_mode mode;
+};
+
+hf_group_options options(const way& w) {
     hf_group_options o{};
-    o.stores = stores;
+    o.stores = w.stores;
+    o.mode = w.mode;
     o.bytes = std::uint64_t{1} << 20;
-    o.by_hand = 1;
     return o;
 }
 
 void store(long& field, long value) {
-    const int alone = hf_section_store(&field, sizeof field);
+    hf_section_store(&field, sizeof field);
     field = value;
-    if (alone != 0) hf_section_stored();
 }
 
-/// 41 is cut, 42 is not.
-int count_and_die(const std::string& path, hf_stores stores) {
-    const auto o = options(stores);
+/// The section that stores 41 is durable, the one that stores 42 does not end.
+int count_and_die(const std::string& path, const way& w) {
+    const auto o = options(w);
     if (hf_group_open(path.c_str(), &o) != 0) return 1;
     hf_region* const r = hf_region_open("counters");
     auto* const count = static_cast<long*>(hf_zeroed(r, 1, sizeof(long)));
     if (count == nullptr || hf_root_set(r, "count", count) != 0) return 2;
+    hf_section_begin();
     store(*count, 41);
-    if (hf_section_cut() != 0 || hf_wait_stable() != 0) return 3;
+    hf_section_end();
+    if (hf_wait_stable() != 0) return 3;
+    hf_section_begin();
     store(*count, 42);
     return 0;
 }
 
-int read_count(const std::string& path, hf_stores stores) {
-    const auto o = options(stores);
+int read_count(const std::string& path, const way& w) {
+    const auto o = options(w);
     if (hf_group_open(path.c_str(), &o) != 0) return 1;
     const auto* count = static_cast<long*>(hf_root_get(hf_region_find("counters"), "count"));
     return count != nullptr ? static_cast<int>(*count) : 2;
 }
 
 class section_group_on_the_command_line : public on_tmpfs,
-                                          public ::testing::WithParamInterface<hf_stores> {
+                                          public ::testing::WithParamInterface<way> {
    protected:
     void SetUp() override {
         ASSERT_EQ(in_child([&] { return count_and_die(file, GetParam()); }), 0);
@@ -90,11 +98,11 @@ TEST_P(section_group_on_the_command_line, is_copied_as_of_its_last_cut) {
     EXPECT_EQ(in_child([&] { return read_count(file, GetParam()); }), 41);
 }
 
-INSTANTIATE_TEST_SUITE_P(stores, section_group_on_the_command_line,
-                         ::testing::Values(HF_STORES_TRACKED, HF_STORES_ANNOUNCED),
-                         [](const auto& p) {
-                             return p.param == HF_STORES_TRACKED ? "tracked" : "announced";
-                         });
+INSTANTIATE_TEST_SUITE_P(ways, section_group_on_the_command_line,
+                         ::testing::Values(way{"tracked", HF_STORES_TRACKED, HF_MODE_EPOCH},
+                                           way{"announced", HF_STORES_ANNOUNCED, HF_MODE_EPOCH},
+                                           way{"graph", HF_STORES_ANNOUNCED, HF_MODE_GRAPH}),
+                         [](const auto& p) { return p.param.name; });
 
 }  // namespace
 }  // namespace hf::test

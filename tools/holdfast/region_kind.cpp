@@ -18,7 +18,7 @@ facts describe_transactions(const layout::superblock& s) {
     return {{"engine", std::string(to_string(transaction_area_of(s).engine))}};
 }
 
-/// Opening the group undoes the interrupted epoch.
+/// Opening the group undoes the interrupted epoch, or the sections without a consistent cut.
 result<void> settle_sections(const std::filesystem::path& image, discipline /*kind*/) {
     const auto header = header_view::read(image.string());
     if (!header) return tl::unexpected(header.error());
@@ -27,7 +27,13 @@ result<void> settle_sections(const std::filesystem::path& image, discipline /*ki
     o.stores = is_private ? HF_STORES_TRACKED : HF_STORES_ANNOUNCED;
     o.keep_unreachable = 1;
     o.by_hand = 1;
-    if (hf_group_open(image.c_str(), &o) == 0 && hf_group_close() == 0) return {};
+    int opened = 0;
+    for (const hf_mode mode : {HF_MODE_EPOCH, HF_MODE_GRAPH}) {
+        o.mode = mode;  // only the mode that has the log opens a file that was not closed in order
+        opened = hf_group_open(image.c_str(), &o);
+        if (opened != static_cast<int>(errc::incompatible)) break;
+    }
+    if (opened == 0 && hf_group_close() == 0) return {};
     return failure({errc::corrupt, "recover the copy of the group of regions", image.string(),
                     hf_section_error(), "look at the original with `holdfast check`"});
 }
