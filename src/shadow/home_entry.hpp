@@ -4,8 +4,8 @@
 //   entry, 32 bytes, two a line:   | name | not CB | P1 | CB |
 //   name, 64 bits:                 | check of V and P1, 32 | V + 1, 32 |        0: the slot is free
 //
-// What is noticed. A name whose check fits no other page or slot: damaged bits make none, but once
-// in 2^32. CB against its copy: each difference, in any number of bits.
+// Damage. A name has a check of its page and slot: damaged bits pass it once in 2^32. CB and its
+// copy: each difference is seen, in any number of bits.
 //
 // The copy needs no fence. A commit flips CB and copy by two stores, after its record is durable.
 // A crash may keep one of them: then the two differ in lines that a record names, and the replay

@@ -5,6 +5,8 @@
 #include "transaction/shadow_slots.hpp"
 
 #include <algorithm>
+#include <atomic>
+#include <thread>
 #include <vector>
 
 namespace hf::test {
@@ -30,7 +32,7 @@ class shadow_engine : public on_tmpfs {
             }
         }));
     }
-    /// What has committed so far is named by no record of the epoch that a crash interrupts.
+    /// No record of a later epoch names the lines that have committed so far.
     static void end_epoch(region_of_words& r) {
         epoch_manager& epochs = r.up->epochs();
         const u64 now = epochs.current_epoch();
@@ -245,6 +247,27 @@ TEST_F(small_shadow_engine, refuses_a_transaction_of_more_pages_than_slots_and_g
     r = std::make_unique<region_of_words>(file, shadow());
     EXPECT_EQ(*of_block(3), 5U);
     EXPECT_EQ(*of_block(blocks - 1), blocks - 1);
+}
+
+// The other transaction's slots come back when it ends, so what fits beside nothing fits later.
+TEST_F(small_shadow_engine, refuses_what_is_too_large_while_another_thread_commits) {
+    const u64 slots = r->up->engine_numbers_now().slots;
+    ASSERT_GT(blocks, slots + 8);
+    std::atomic<bool> ends{false};
+    std::thread other([&] {
+        for (u64 i = 0; !ends; ++i) must(store_to(i % 8, 1, 1'000 + i % 8));
+    });
+    const auto too_large = store_to(8, blocks - 8, 9'999);
+    const bool fits = store_to(8, slots / 2, 7).has_value();
+    ends = true;
+    other.join();
+    ASSERT_FALSE(too_large);
+    EXPECT_EQ(too_large.error().code, errc::no_space);
+    ASSERT_TRUE(fits) << "half of the slots";
+    for (u64 i = 8; i < blocks; ++i) ASSERT_EQ(*of_block(i), i < 8 + slots / 2 ? 7 : i);
+    crash(r);
+    r = std::make_unique<region_of_words>(file, shadow());
+    for (u64 i = 8; i < blocks; ++i) ASSERT_EQ(*of_block(i), i < 8 + slots / 2 ? 7 : i);
 }
 
 TEST_F(shadow_engine, a_table_that_is_damaged_is_refused_and_nothing_is_changed) {
