@@ -62,10 +62,11 @@
 //
 // Full region. reserve() tries everything that is free; then slabs that have run empty become free
 // pages; then it grows the region (a growth is durable by itself, and leaves an empty segment if it
-// remains unused), or returns the error; nothing has changed. A damaged word is errc::corrupt at the first use of its segment.
+// remains unused), or returns the error; nothing has changed. A damaged word is errc::corrupt at
+// the first use of its segment.
 //
-// Limits. A block has no header of the heap's own; it
-// begins at a multiple of 16 bytes, of 64 if its size is a multiple of 64.
+// Limits. A block has no header of the heap's own; it begins at a multiple of 16 bytes, of 64 if
+// its size is a multiple of 64.
 //
 // Literature. Coburn et al., "NV-Heaps", ASPLOS 2011, section 3 (allocation with a transaction's
 // log; volatile lists are rebuilt); Chakrabarti et al., "Atlas", OOPSLA 2014 (a log shared by

@@ -54,7 +54,7 @@ class page_heap {
     /// Reserves `pages` contiguous free pages; durably they stay free. Returns the offset
     /// of the first. errc::corrupt: a descriptor is damaged.
     [[nodiscard]] result<u64> reserve(operation& op, u64 pages) noexcept(!crashes_throw);
-    /// Before the region grows, may_grow() is called, without a lock; if it returns false, reserve()
+    /// Before the region grows, may_grow() is called without a lock; if it returns false, reserve()
     /// fails with errc::no_space. Call it before the first operation.
     void before_growth(std::function<bool()> may_grow) { may_grow_ = std::move(may_grow); }
     /// Turns a reservation into a durable run; op may be of a later epoch than the reservation's.
