@@ -332,6 +332,17 @@ void grow(session& s, splitmix64& r) {
     s.run(0, {{{2, 900'000}, {3, extent_bytes(r)}}, {0}});
     s.run(0, {{{4, 48}, {5, 40'000}}, {2}});
 }
+/// All pages but one are an extent; that one is a slab with one block.
+void fill_all_pages(session& s) {
+    constexpr u64 pages = (u64{2} << 20) / page_size - 1;
+    s.run(0, {{{0, 48}}, {}});
+    s.run(0, {{{1, (pages - committed::own_pages(pages) - 1) * page_size}}, {}});
+}
+void use_an_empty_slab(session& s, splitmix64& r) {
+    s.run(0, {{}, {0}});
+    s.run(0, {{{2, 3'000}}, {}});
+    s.run(0, {{{3, block_bytes(r)}}, {2}});
+}
 void both_threads_begin(session& s) {
     for (unsigned t = 0; t < 2; ++t) s.run(t, {{{0, 48}, {1, 48}, {2, 66'000}}, {}});
 }
@@ -350,6 +361,8 @@ const std::vector<committed_case>& cases() {
         {"committed.both", "taken and freed in one transaction", fill_slots, take_and_free},
         {"committed.cancel", "some transactions never commit", fill_slots, cancel_some},
         {"committed.reuse", "what was freed is taken again", fill_slots, reuse},
+        {"committed.emptied", "an empty slab becomes one of another size", fill_all_pages,
+         use_an_empty_slab},
         {"committed.reapply", "an opening applies a committed entry", commit_and_end, free_some,
          true},
         {"committed.grow", "the region grows in a transaction", nullptr, grow, false, u64{1} << 20},
@@ -365,13 +378,16 @@ const std::vector<target_description>& committed_cases() {
     static const std::vector<target_description> all = [] {
         std::vector<target_description> found;
         for (const committed_case& c : cases()) {
-            found.push_back({c.name,
-                             "alloc",
-                             c.what,
+            std::vector<std::string_view> points{
+                "alloc C1: entry and commit record are durable before a word changes",
+                "alloc C3: the log's entry is gone before what it freed is handed out"};
+            if (c.name == "committed.emptied") {
+                points.emplace_back(
+                    "alloc C4: empty slabs' words are durably 0 before their pages are used");
+            }
+            found.push_back({c.name, "alloc", c.what,
                              [&c](u64 seed) { return std::make_unique<committed_target>(c, seed); },
-                             {"alloc C1: entry and commit record are durable before a word changes",
-                              "alloc C3: the log's entry is gone before what it freed is handed "
-                              "out"}});
+                             points});
         }
         return found;
     }();

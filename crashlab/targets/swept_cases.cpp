@@ -77,6 +77,21 @@ void cover_it(session& s) {
     for (const u64 p : plugs) give_back(s, p);
 }
 
+// W6: two slabs run empty side by side, and their pages become a record's slab, since the region is
+// full.
+std::vector<u64> to_run_empty;  ///< of the running case
+void fill_but_two_slabs(session& s) {
+    session::operation op(s.space());
+    to_run_empty = {eager_must(op.allocate(3072)), eager_must(op.allocate(8192))};
+    while (op.allocate(2 * layout::page_size)) {
+    }
+}
+void use_what_runs_empty(session& s, splitmix64&) {
+    for (const u64 block : to_run_empty) give_back(s, block);
+    s.upsert(1);
+    s.upsert(2);
+}
+
 const std::vector<eager_case<session>>& cases() {
     static const std::vector<eager_case<session>> all{
         {.name = "swept.covered",
@@ -85,7 +100,14 @@ const std::vector<eager_case<session>>& cases() {
          .run = free_the_run,
          .points = {"swept S4: page words that were found are durable before pages are taken",
                     "swept S2: freed runs' words are durably 0 before their pages are used"},
-         .work_first = cover_it}};
+         .work_first = cover_it},
+        {.name = "swept.emptied",
+         .what = "slabs that have run empty become pages of another size",
+         .prepare = fill_but_two_slabs,
+         .run = use_what_runs_empty,
+         .points = {"swept S1: a run's word is durable before its memory is handed out",
+                    "swept S2: freed runs' words are durably 0 before their pages are used"},
+         .most_bytes = u64{2} << 20}};
     return all;
 }
 

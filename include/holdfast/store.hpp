@@ -9,7 +9,8 @@
 // (docs/store.md has both layouts).
 //
 // Expiry. An expired or flushed record is treated as absent. Its space is freed when an operation
-// reads it, or by purge().
+// reads it, by purge(), or when a write finds no room: such a write frees dead records first, and
+// returns errc::no_space only if there are none.
 //
 // Concurrency. All member functions may be called from any number of threads at once; each
 // operation on a record is atomic. A value is built before any lock is taken, so only the map's own
@@ -188,7 +189,7 @@ class store {
 
     /// Makes every record written before `when` absent (seconds since 1970; 0 or a past time:
     /// now). A second call replaces one whose time is still to come. Takes constant time; the
-    /// records' space is freed when they are read, or by purge().
+    /// records' space is freed when they are read, by purge(), or by writes that find no room.
     result<reply> flush_all(std::uint64_t when = 0);
 
     /// Checks up to `count` records (fewer if they are large), starting after the last one of the

@@ -1,6 +1,7 @@
 #include "alloc/committed_heap.hpp"
 
 #include "base/check.hpp"
+#include "persist/persist_point.hpp"
 
 #include <algorithm>
 
@@ -70,10 +71,12 @@ void committed_heap::move(slab& s, u32 to) {
         const std::lock_guard guard(from.lock, std::adopt_lock);
         s.know();
         unlist(from, s);
+        ++s.movers;
         s.bin.store(to, std::memory_order_release);
     }
     bin& now = lock_bin_of(s);
     const std::lock_guard guard(now.lock, std::adopt_lock);
+    --s.movers;
     list(now, s);
 }
 
@@ -103,6 +106,48 @@ bool committed_heap::take_over(u32 to, u32 least_free) {
     return false;
 }
 
+/// An empty slab that a bin lists leaves the bin, so no thread takes a block of it. Slabs that were
+/// not used in this session are examined at the first shortage.
+bool committed_heap::free_empty_slabs() {
+    const u64 emptied_before = emptied_.load(std::memory_order_acquire);
+    const std::lock_guard one_at_a_time(emptying_);
+    if (emptied_.load(std::memory_order_relaxed) != emptied_before) return true;
+    for (u32 c = 0; c < block_classes; ++c) {
+        while (slab* s = space_.take_dormant(c)) {
+            move(*s, c);
+            some_empty_.store(true, std::memory_order_release);
+        }
+    }
+    if (!some_empty_.exchange(false, std::memory_order_acq_rel)) return false;
+    std::vector<slab*> empty;
+    for (u32 i = 0; i < shards * block_classes; ++i) {
+        const std::lock_guard guard(bins_[i].lock);
+        std::erase_if(bins_[i].with_room, [&](slab* s) {
+            if (!is_empty(*s)) return false;
+            s->listed = false;
+            empty.push_back(s);
+            return true;
+        });
+    }
+    if (empty.empty()) return false;
+    drop_all(empty);
+    emptied_.fetch_add(1, std::memory_order_release);
+    return true;
+}
+
+void committed_heap::drop_all(const std::vector<slab*>& empty) {
+    const medium& med = region_.med();
+    for (const slab* s : empty) {
+        auto* const w = region_.at<committed::word>(s->descriptor);
+        med.flush_line(w);  // on the medium `file`, recorded before the store
+        w->store(0, std::memory_order_release);
+        med.flush_line(w);
+    }
+    med.fence();
+    HF_PERSIST_POINT("alloc C4: empty slabs' words are durably 0 before their pages are used");
+    for (slab* s : empty) space_.drop(*s);
+}
+
 /// Gives the bin an existing slab with free blocks. False: there is none.
 result<bool> committed_heap::find_room(u32 to) {
     const u32 size_class = to % block_classes;
@@ -119,7 +164,7 @@ result<bool> committed_heap::find_room(u32 to) {
         }
         auto more = space_.index_next();
         if (!more) return more;
-        if (!*more) return take_over(to, 1);
+        if (!*more) return take_over(to, 1) || free_empty_slabs();
     }
 }
 
@@ -141,7 +186,7 @@ result<u64> committed_heap::take_extent(u64 pages) {
         if (u64 offset = space_.take(pages)) return offset;
         const auto more = space_.index_next();
         if (!more) return tl::unexpected(more.error());
-        if (!*more) return space_.take_grown(pages);
+        if (!*more && !free_empty_slabs()) return space_.take_grown(pages);
     }
 }
 
@@ -172,6 +217,7 @@ void committed_heap::free_block(const block& b) {
         unlist(of, s);
     } else {
         list(of, s);
+        if (s.free == s.blocks) some_empty_.store(true, std::memory_order_release);
     }
     of.lock.unlock();
     if (is_unused) space_.drop(s);

@@ -33,6 +33,8 @@
 //      settle(): until then recovery may apply its log entry again, and its bytes are those of a
 //      transaction that may not have happened.
 //  M5  A page's word is 0 if nothing begins there, and bits are 0 outside of slabs.
+//  M6  A slab without owned, reserved or released blocks is in no log: the entries that changed it
+//      were removed before its last block became free (M4, C3). So its word may become 0.
 //
 // Persist order, for the log's owner.
 //  C1  The entry with changes(), and the contents of reserved blocks, are durable before the commit
@@ -41,6 +43,11 @@
 //      before the entry is removed. The owner decides who writes them back, and when, up to that
 //      time.
 //  C3  The entry is removed, durably, before settle().
+//  C4  The words of empty slabs are durably 0 before their pages are handed out. The heap does this
+//      itself, in free_empty_slabs(). A crash leaves either an empty slab or free pages.
+//  C5  After a kill the page words of a segment are durable, as they were found, before pages of it
+//      are taken: a zero of C4 may be in the caches only. Otherwise the slab would be there again
+//      after a power cut, and could overlap what was made of its pages.
 //  Entries that change one word are applied by recovery in the order in which they committed, and
 //  must be removed in this order. An owner that settles a batch before other threads see its
 //  objects ensures this automatically.
@@ -53,12 +60,13 @@
 // one for each shard of threads and size class, each with its own spin lock; a slab with free
 // blocks belongs to one bin. Pages, extents and new slabs take the heap's mutex.
 //
-// Full region. reserve() tries everything that is free, then grows the region (a growth is durable
-// by itself, and leaves an empty segment if it remains unused), then returns the error; nothing has
-// changed. A damaged word is errc::corrupt at the first use of its segment.
+// Full region. reserve() tries everything that is free; then slabs that have run empty become free
+// pages; then it grows the region (a growth is durable by itself, and leaves an empty segment if it
+// remains unused), or returns the error; nothing has changed. A damaged word is errc::corrupt at
+// the first use of its segment.
 //
-// Limits. Slabs are not converted back to free pages. A block has no header of the heap's own; it
-// begins at a multiple of 16 bytes, of 64 if its size is a multiple of 64.
+// Limits. A block has no header of the heap's own; it begins at a multiple of 16 bytes, of 64 if
+// its size is a multiple of 64.
 //
 // Literature. Coburn et al., "NV-Heaps", ASPLOS 2011, section 3 (allocation with a transaction's
 // log; volatile lists are rebuilt); Chakrabarti et al., "Atlas", OOPSLA 2014 (a log shared by
@@ -69,7 +77,9 @@
 #include "alloc/committed/word_change.hpp"
 #include "sync/spin_lock.hpp"
 
+#include <atomic>
 #include <memory>
+#include <mutex>
 #include <span>
 #include <vector>
 
@@ -107,6 +117,14 @@ class committed_heap {
     [[nodiscard]] block take_from(bin& b);
     [[nodiscard]] result<bool> find_room(u32 to);
     [[nodiscard]] bool take_over(u32 to, u32 least_free);
+    /// Turns slabs that have run empty into free pages (M6, C4). False: there are none. Waits while
+    /// another thread does it.
+    [[nodiscard]] bool free_empty_slabs();
+    void drop_all(const std::vector<committed::slab*>& empty);
+    [[nodiscard]] static bool is_empty(const committed::slab& s) noexcept {
+        return s.known && s.free == s.blocks && s.movers == 0 &&
+               s.durable.load(std::memory_order_relaxed) == committed::slab::stage::settled;
+    }
     void move(committed::slab& s, u32 to);
     void list(bin& b, committed::slab& s);
     void unlist(bin& b, committed::slab& s);
@@ -118,7 +136,10 @@ class committed_heap {
 
     region& region_;
     committed::page_space space_;
-    std::unique_ptr<bin[]> bins_;  ///< by shard, then class
+    std::unique_ptr<bin[]> bins_;          ///< by shard, then class
+    std::atomic<bool> some_empty_{false};  ///< some slab may have run empty
+    std::mutex emptying_;                  ///< one thread at a time frees empty slabs
+    std::atomic<u64> emptied_{0};          ///< how often slabs were freed
 };
 
 /// The allocations and releases of one transaction. For one thread; destroyed before its heap.

@@ -42,8 +42,10 @@ u64 pages_left_for_log(const region& r, u16 owner, log_share share) {
     return left - std::min(left, for_others);
 }
 
-u64 first_size(u64 bytes, u64 max_size) noexcept {
-    if (max_size == 0 || bytes > max_size) return bytes;
+u64 first_size(u64 bytes, u64 max_size, u64 least) noexcept {
+    if (max_size == 0) return std::max(bytes, least);
+    if (bytes > max_size) return bytes;
+    bytes = std::max(bytes, std::min(least, max_size));
     return std::min(bytes, max_size - kept_from_heap(max_size / page_size) * page_size);
 }
 

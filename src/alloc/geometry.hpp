@@ -112,8 +112,9 @@ enum class log_share { fair, all };
 [[nodiscard]] u64 pages_left_for_log(const region& r, u16 owner, log_share share = log_share::fair);
 
 /// Initial size of a region, whose first segment is all heap. `bytes`: the requested size;
-/// `max_size`: as in region_options. A larger request is returned unchanged, to be refused.
-[[nodiscard]] u64 first_size(u64 bytes, u64 max_size) noexcept;
+/// `max_size`: as in region_options. A larger request is returned unchanged, to be refused. A
+/// smaller one becomes `least`, if the maximum allows it.
+[[nodiscard]] u64 first_size(u64 bytes, u64 max_size, u64 least = 0) noexcept;
 
 /// Adds a heap segment: an eighth of the region (at least 64 MiB, at most 4 GiB), or as much as
 /// possible, at least `least` pages. errc::no_space: not even these.

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <tuple>
 
 namespace hf {
 
@@ -93,13 +94,12 @@ const heap_span* swept_heap::span_of(u64 offset) const noexcept {
 
 // ------------------------------------------------------------------------------------------- pages
 
-/// The object of an extent that was freed, for the next one like it; nullptr: there is none.
+/// The object of a run that was freed, for the next one like it; nullptr: there is none.
 run* swept_heap::gone_like(u64 offset, const page_run& what) {
-    if (what.use != page_use::extent) return nullptr;
-    const auto gone = gone_extents_.find({offset, what.pages});
-    if (gone == gone_extents_.end()) return nullptr;
+    const auto gone = gone_runs_.find({offset, what.pack()});
+    if (gone == gone_runs_.end()) return nullptr;
     run* const r = gone->second;
-    gone_extents_.erase(gone);
+    gone_runs_.erase(gone);
     return r;
 }
 
@@ -131,9 +131,25 @@ const run* swept_heap::run_of(u64 offset) const noexcept {
     return by_page_[page].load(std::memory_order_acquire);
 }
 
-result<u64> swept_heap::take_pages(u64 pages) {
+/// 0: there are none, and the region may not grow.
+bool swept_heap::keeps_enough(u64 pages) const {
+    if (kept_share_ == 0) return true;
+    const u64 mapped = region_.size() / page_size;
+    const u64 spare = pages_.pages() + (region_.max_pages() - std::min(mapped, region_.max_pages()));
+    return spare >= pages + region_.max_pages() / kept_share_;
+}
+
+result<u64> swept_heap::take_pages(const cache& c, u64 pages, bool may_grow) {
+    if (!c.is_for_node_ && !keeps_enough(pages)) {
+        if (!may_grow) return u64{0};
+        return failure({errc::no_space, "allocate a record", region_.path().string(),
+                        "its maximal size is reached; a " + std::to_string(kept_share_) +
+                            "th of it is kept for the nodes of the index, which removals need",
+                        "remove records, or open the region with a larger maximal size"});
+    }
     const auto take = [&] { return pages_.take(pages, [](u64) { return true; }).offset; };
     if (u64 offset = take()) return offset;
+    if (!may_grow) return u64{0};
     auto grown = grow_heap(region_, swept::pages_around(pages));
     if (!grown) return tl::unexpected(grown.error());
     if (auto ok = add_segment(*grown); !ok) return tl::unexpected(ok.error());
@@ -142,10 +158,12 @@ result<u64> swept_heap::take_pages(u64 pages) {
     return offset;
 }
 
-result<run*> swept_heap::make_run(const page_run& what) {
+/// nullptr: there are no free pages, and the region may not grow.
+result<run*> swept_heap::make_run(const cache& c, const page_run& what, bool may_grow) {
     const std::lock_guard guard(mutex_);
-    auto offset = take_pages(what.pages);
+    auto offset = take_pages(c, what.pages, may_grow);
     if (!offset) return tl::unexpected(offset.error());
+    if (*offset == 0) return nullptr;
     const heap_span& s = *span_of(*offset);
     run& made = add_run(s, s.page_of(*offset), what, false);
     auto* w = region_.at<swept::word>(made.descriptor);
@@ -155,8 +173,11 @@ result<run*> swept_heap::make_run(const page_run& what) {
     return &made;
 }
 
-result<u64> swept_heap::take_extent(u64 pages) {
-    auto made = make_run({page_use::extent, 0, pages});
+result<u64> swept_heap::take_extent(cache& c, u64 pages) {
+    const page_run what{page_use::extent, 0, pages};
+    auto made = make_run(c, what, false);
+    if (made && *made == nullptr && make_room(c)) made = make_run(c, what, false);
+    if (made && *made == nullptr) made = make_run(c, what, true);
     if (!made) return tl::unexpected(made.error());
     return (*made)->offset;
 }
@@ -170,7 +191,9 @@ void swept_heap::free_extent(run& r) {
     clear_words({&freed, 1});
     const std::lock_guard guard(mutex_);
     remove_run(r);
-    if (!r.old.load(std::memory_order_relaxed)) gone_extents_[{r.offset, r.pages}] = &r;
+    if (!r.old.load(std::memory_order_relaxed)) {
+        gone_runs_[{r.offset, page_run{page_use::extent, 0, r.pages}.pack()}] = &r;
+    }
     pages_.insert(r.offset, r.pages);
 }
 
@@ -178,7 +201,7 @@ void swept_heap::free_extent(run& r) {
 
 result<u64> swept_heap::allocate(cache& c, u64 bytes) {
     const u64 size = bytes <= 32 ? 32 : align_up(bytes, line_size);
-    if (size > largest_block) return take_extent(pages_of(size));
+    if (size > largest_block) return take_extent(c, pages_of(size));
     const u32 size_class = class_of_block(size);
     cache::of_class& mine = c.classes_[size_class];
     if (!mine.free.empty()) [[likely]] {
@@ -189,34 +212,55 @@ result<u64> swept_heap::allocate(cache& c, u64 bytes) {
     if (mine.bump < mine.end) [[likely]] {
         return std::exchange(mine.bump, mine.bump + block_size(size_class));
     }
-    return refill(mine, size_class);
+    return refill(c, size_class);
 }
 
-result<u64> swept_heap::refill(cache::of_class& mine, u32 size_class) {
+result<u64> swept_heap::allocate_node(cache& c, u64 bytes) {
+    c.is_for_node_ = true;
+    auto made = allocate(c, bytes);
+    c.is_for_node_ = false;
+    return made;
+}
+
+/// False: the shared lists have no block of the class.
+bool swept_heap::take_from_lists(cache::of_class& mine, u32 size_class) {
     shared_list& all = lists_[size_class];
-    {
-        const std::lock_guard guard(all.lock);
-        const std::size_t n = std::min(exchanged, all.free.size());
-        mine.free.insert(mine.free.end(), all.free.end() - static_cast<std::ptrdiff_t>(n),
-                         all.free.end());
-        all.free.resize(all.free.size() - n);
-        if (n == 0 && !all.rests.empty()) {
-            std::tie(mine.bump, mine.end) = all.rests.back();
-            all.rests.pop_back();
-        }
+    const std::lock_guard guard(all.lock);
+    const std::size_t n = std::min(exchanged, all.free.size());
+    mine.free.insert(mine.free.end(), all.free.end() - static_cast<std::ptrdiff_t>(n),
+                     all.free.end());
+    all.free.resize(all.free.size() - n);
+    if (n == 0 && !all.rests.empty()) {
+        std::tie(mine.bump, mine.end) = all.rests.back();
+        all.rests.pop_back();
     }
-    if (!mine.free.empty()) {
+    return n != 0 || mine.bump != mine.end;
+}
+
+result<u64> swept_heap::refill(cache& c, u32 size_class) {
+    cache::of_class& mine = c.classes_[size_class];
+    const page_run what{page_use::slab, size_class, slab_pages(size_class)};
+    const auto take = [&] {
+        if (mine.free.empty()) {
+            return std::exchange(mine.bump, mine.bump + block_size(size_class));
+        }
         const u64 offset = mine.free.back();
         mine.free.pop_back();
         return offset;
+    };
+    if (take_from_lists(mine, size_class)) return take();
+    auto made = make_run(c, what, false);
+    if (made && *made == nullptr) {
+        // Even if this thread found nothing: another one may have, or had the lists meanwhile.
+        std::ignore = make_room(c);
+        if (take_from_lists(mine, size_class)) return take();
+        made = make_run(c, what, false);
     }
-    if (mine.bump == mine.end) {
-        auto made = make_run({page_use::slab, size_class, slab_pages(size_class)});
-        if (!made) return tl::unexpected(made.error());
-        mine.bump = (*made)->offset;
-        mine.end = (*made)->block_at((*made)->blocks);
-    }
-    return std::exchange(mine.bump, mine.bump + block_size(size_class));
+    if (made && *made == nullptr) made = make_run(c, what, true);
+    if (!made) return tl::unexpected(made.error());
+    mine.bump = (*made)->offset;
+    mine.end = (*made)->block_at((*made)->blocks);
+    return take();
 }
 
 void swept_heap::free(cache& c, u64 offset) {
@@ -236,6 +280,7 @@ void swept_heap::free(cache& c, u64 offset) {
         const std::lock_guard guard(all.lock);
         all.free.insert(all.free.end(), from, to);
     }
+    listed_.fetch_add(exchanged, std::memory_order_relaxed);
     mine.erase(from, to);
 }
 
@@ -251,6 +296,7 @@ void swept_heap::give_up(cache& c) {
         const std::lock_guard guard(lists_[i].lock);
         lists_[i].free.insert(lists_[i].free.end(), mine.free.begin(), mine.free.end());
         if (mine.bump < mine.end) lists_[i].rests.emplace_back(mine.bump, mine.end);
+        listed_.fetch_add(mine.free.size() + 1, std::memory_order_relaxed);
         mine = {};
     }
 }
@@ -259,6 +305,7 @@ void swept_heap::put_into_lists(u32 size_class, std::vector<u64>& blocks) {
     const std::lock_guard guard(lists_[size_class].lock);
     auto& all = lists_[size_class].free;
     all.insert(all.end(), blocks.begin(), blocks.end());
+    listed_.fetch_add(blocks.size(), std::memory_order_relaxed);
     blocks.clear();
 }
 

@@ -49,10 +49,18 @@
 //
 // Bad input. A damaged word or header is errc::corrupt at the open. A trace that finds a reference
 // to something that is not a block ends with errc::corrupt and frees nothing: a leak is better.
-// Full region. allocate() returns the error of the failed growth; nothing has changed.
+// Full region. When no page is free, and before the region grows, make_room() looks for memory that
+// is free already (swept/reuse.cpp): the blocks in this thread's cache, and in those of idle
+// threads, go to the shared lists; then slabs all of whose blocks are there become free pages. If
+// the region cannot grow either, allocate() returns that error; nothing has changed.
 //
-// Limits. Empty slabs stay slabs until a sweep finds them. Free lists cost eight bytes of
-// ordinary memory a free block.
+//  W6  A slab becomes free pages only if all of its blocks are in the shared lists or after a bump
+//      pointer there: then no thread owns one (W2). Not while old memory is traced: dead nodes may
+//      refer to blocks of it (W4). The order is S2: a killed process left either a slab without
+//      reachable blocks, which the next sweep frees, or free pages.
+//
+// Limits. Between two shortages empty slabs stay slabs. Free lists cost eight bytes of ordinary
+// memory a free block.
 //
 // Literature. Bhandari et al., "Makalu", OOPSLA 2016; Cai et al., "Understanding and optimizing
 // persistent memory allocation" (Ralloc), ISMM 2020; Yuasa, "Real-time garbage collection on
@@ -65,6 +73,7 @@
 #include "sync/spin_lock.hpp"
 
 #include <array>
+#include <atomic>
 #include <functional>
 #include <map>
 #include <memory>
@@ -93,6 +102,7 @@ class swept_heap {
             u64 end = 0;
         };
         std::array<of_class, block_classes> classes_;
+        bool is_for_node_ = false;  ///< what is being allocated may use the pages kept for nodes
     };
 
     explicit swept_heap(region& r);
@@ -106,13 +116,28 @@ class swept_heap {
     /// Allocates `bytes` bytes of undefined contents: within one line if they fit into one, else at
     /// a line's start. Up to 64 KiB in a block, larger sizes in whole pages.
     [[nodiscard]] result<u64> allocate(cache& c, u64 bytes);
+    /// As allocate(), for a node of an index: may use the pages of keep_for_nodes().
+    [[nodiscard]] result<u64> allocate_node(cache& c, u64 bytes);
+    /// Keeps a `share`-th of the region's maximal size free of records, for an index whose removals
+    /// allocate nodes. Without it a region that is full of records could not be emptied again. Call
+    /// it before operations begin.
+    void keep_for_nodes(u64 share) noexcept { kept_share_ = share; }
     /// Frees a block that is unreachable, and that no reader still uses.
     void free(cache& c, u64 offset);
     /// As free(), for a target of an index's word. If it is not a block, the word was damaged, and
     /// nothing is freed.
     void free_if_block(cache& c, u64 offset);
-    /// Moves the blocks of an ended thread's cache to the shared lists.
+    /// Moves the blocks of a cache that no thread is using to the shared lists.
     void give_up(cache& c);
+    /// Sets what is called when no page is free, before the region grows: `gather` gives up the
+    /// caches of idle threads. It may be called by any thread, within an operation.
+    void when_short(std::function<void()> gather) { gather_ = std::move(gather); }
+    /// Bytes of the block or extent that begins there; 0: none does.
+    [[nodiscard]] u64 bytes_at(u64 offset) const noexcept {
+        const swept::run* r = run_of(offset);
+        if (r == nullptr) return 0;
+        return r->is_extent() ? r->pages * page_size : r->block;
+    }
 
     [[nodiscard]] region& store() const noexcept { return region_; }
     /// Approximate number of free bytes: pages, and blocks in the shared lists.
@@ -168,11 +193,20 @@ class swept_heap {
     static constexpr std::size_t most_kept = 256;
     static constexpr std::size_t exchanged = 128;
 
-    [[nodiscard]] result<u64> refill(cache::of_class& mine, u32 size_class);
-    [[nodiscard]] result<u64> take_extent(u64 pages);
-    /// Creates a run with its word, durable (S1).
-    [[nodiscard]] result<swept::run*> make_run(const page_run& what);
-    [[nodiscard]] result<u64> take_pages(u64 pages);
+    [[nodiscard]] result<u64> refill(cache& c, u32 size_class);
+    [[nodiscard]] bool take_from_lists(cache::of_class& mine, u32 size_class);
+    [[nodiscard]] result<u64> take_extent(cache& c, u64 pages);
+    /// Creates a run with its word, durable (S1); `may_grow`: if necessary the region grows.
+    [[nodiscard]] result<swept::run*> make_run(const cache& c, const page_run& what, bool may_grow);
+    [[nodiscard]] result<u64> take_pages(const cache& c, u64 pages, bool may_grow);
+    /// Whether that many pages may be taken for records. The mutex is held.
+    [[nodiscard]] bool keeps_enough(u64 pages) const;
+    /// Finds memory that is free already (W6). True: blocks or pages may have become available.
+    [[nodiscard]] bool make_room(cache& own);
+    struct listed_blocks;
+    void free_empty_slabs();
+    void take_lists(u32 size_class, listed_blocks& into);
+    void keep_partly_used(u32 size_class, listed_blocks& all, std::vector<swept::run*>& empty);
     void free_extent(swept::run& r);
     [[nodiscard]] bool free_later(const swept::run& r, u64 offset);
     /// True if an extent that began in this page was allocated since the open, and freed.
@@ -202,10 +236,16 @@ class swept_heap {
     /// By page of the region: the run that the page is part of, or null.
     std::unique_ptr<std::atomic<swept::run*>[], void (*)(void*)> by_page_;
     std::vector<std::unique_ptr<swept::run>> runs_;
-    /// Freed extents by offset and pages. The next extent with the same ones reuses the object,
-    /// since another thread may still read it; so it never changes.
-    std::map<std::pair<u64, u64>, swept::run*> gone_extents_;
+    /// Freed runs by offset and kind. The next run with the same ones reuses the object, since
+    /// another thread may still read it; so it never changes.
+    std::map<std::pair<u64, u64>, swept::run*> gone_runs_;
     std::unique_ptr<shared_list[]> lists_;
+    std::function<void()> gather_;
+    // How much a search for empty slabs may read: see free_empty_slabs().
+    std::atomic<u64> listed_{0};  ///< blocks moved to the shared lists in this session
+    u64 listed_at_search_ = 0;
+    u64 searched_ = 0;    ///< blocks that the last search read
+    u64 kept_share_ = 0;  ///< 0: no pages are kept for nodes
 
     std::unique_ptr<std::atomic<u64>[]> marks_;
     std::atomic<bool> tracing_{false};

@@ -134,8 +134,7 @@ result<checkpointed> checkpointed::open(const std::filesystem::path& path,
     opening_options all;
     all.file = options.region;
     all.file.kind = discipline::incll;
-    all.file.initial_size =
-        first_size(std::max<u64>(all.file.initial_size, least_size), all.file.max_size);
+    all.file.initial_size = first_size(all.file.initial_size, all.file.max_size, least_size);
     all.rooms = all_rooms;
     all.upgrades = upgrades;
     auto opened = open_region(path, all);

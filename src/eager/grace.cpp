@@ -9,6 +9,7 @@ namespace hf {
 void grace_periods::close_batch(eager_lane& mine) const {
     heavy_fence();
     eager_lane::batch made{std::exchange(mine.retired_, {}), {}};
+    mine.retired_bytes_ = 0;
     mine.retired_.reserve(eager_lane::batch_size);
     for (u32 i = 0; i < lanes_.used(); ++i) {
         const u64 count = count_of(i);
@@ -25,11 +26,44 @@ bool grace_periods::is_over(eager_lane::batch& b) const {
 
 void grace_periods::reclaim(eager_lane& mine) {
     HF_ASSERT(!mine.is_inside(), "memory is reclaimed from within an operation");
+    const std::lock_guard guard(mine.lock_);
     if (!mine.retired_.empty()) close_batch(mine);
     while (!mine.batches_.empty() && is_over(mine.batches_.front())) {
-        for (u64 offset : mine.batches_.front().offsets) heap_.free_if_block(mine.blocks, offset);
+        for (u64 offset : mine.batches_.front().offsets) heap_.free_if_block(mine.blocks_, offset);
         mine.batches_.pop_front();
     }
+}
+
+/// The gate of each lane is its counter: a lane that is found outside after the heavy fence sees
+/// `wanted_` in its next operation (G2).
+void grace_periods::take_from_idle(std::vector<u64>* retired) {
+    const std::lock_guard one_at_a_time(taking_);
+    const u32 used = lanes_.used();
+    for (u32 i = 0; i < used; ++i) lanes_.at(i).wanted_.store(true, std::memory_order_relaxed);
+    heavy_fence();
+    for (u32 i = 0; i < used; ++i) {
+        eager_lane& l = lanes_.at(i);
+        if ((count_of(i) & 1) == 0 && l.lock_.try_lock()) {
+            const std::lock_guard guard(l.lock_, std::adopt_lock);
+            heap_.give_up(l.blocks_);
+            if (retired != nullptr) l.move_retired(*retired);
+        }
+        l.wanted_.store(false, std::memory_order_release);
+    }
+}
+
+void eager_lane::move_retired(std::vector<u64>& to) {
+    to.insert(to.end(), retired_.begin(), retired_.end());
+    retired_.clear();
+    retired_bytes_ = 0;
+    for (const batch& b : batches_) to.insert(to.end(), b.offsets.begin(), b.offsets.end());
+    batches_.clear();
+}
+
+void grace_periods::free_taken(eager_lane& mine, const std::vector<u64>& retired) {
+    const std::lock_guard guard(mine.lock_);
+    for (const u64 offset : retired) heap_.free_if_block(mine.blocks_, offset);
+    heap_.give_up(mine.blocks_);
 }
 
 void grace_periods::wait() const {
@@ -45,9 +79,9 @@ void grace_periods::wait() const {
 void grace_periods::reclaim_all() {
     for (u32 i = 0; i < lanes_.used(); ++i) {
         eager_lane& l = lanes_.at(i);
-        for (u64 offset : std::exchange(l.retired_, {})) heap_.free_if_block(l.blocks, offset);
+        for (u64 offset : std::exchange(l.retired_, {})) heap_.free_if_block(l.blocks_, offset);
         for (const eager_lane::batch& b : std::exchange(l.batches_, {})) {
-            for (u64 offset : b.offsets) heap_.free_if_block(l.blocks, offset);
+            for (u64 offset : b.offsets) heap_.free_if_block(l.blocks_, offset);
         }
     }
 }
@@ -64,7 +98,7 @@ void grace_periods::each_retired(const std::function<void(u64)>& visit) const {
 
 std::vector<const swept_heap::cache*> grace_periods::caches() const {
     std::vector<const swept_heap::cache*> all;
-    for (u32 i = 0; i < lanes_.used(); ++i) all.push_back(&lanes_.at(i).blocks);
+    for (u32 i = 0; i < lanes_.used(); ++i) all.push_back(&lanes_.at(i).blocks_);
     return all;
 }
 

@@ -72,7 +72,7 @@ class eager_operation {
     }
     [[gnu::always_inline]] ~eager_operation() {
         lane_.leave();
-        if (lane_.is_full()) [[unlikely]] {
+        if (must_reclaim_) [[unlikely]] {
             // still within the epoch, which records the heap's stores
             space_.grace().reclaim(lane_);
         }
@@ -94,10 +94,14 @@ class eager_operation {
     // --- for writers ---
     /// Allocates memory with arbitrary contents (alignment: alloc/swept_heap.hpp).
     [[nodiscard]] result<u64> allocate(u64 bytes) {
-        return space_.heap().allocate(lane_.blocks, bytes);
+        return space_.heap().allocate(lane_.blocks(), bytes);
+    }
+    /// As allocate(), for a node of the index (swept_heap::keep_for_nodes()).
+    [[nodiscard]] result<u64> allocate_node(u64 bytes) {
+        return space_.heap().allocate_node(lane_.blocks(), bytes);
     }
     /// Frees a block that was allocated and never published.
-    void cancel(u64 offset) { space_.heap().free(lane_.blocks, offset); }
+    void cancel(u64 offset) { space_.heap().free(lane_.blocks(), offset); }
     /// Records a range that was stored to: unreachable, or under a lock that the caller holds.
     void written(const void* p, std::size_t n) noexcept { lines_.add(p, n); }
     void written_line(const void* p) noexcept { lines_.add(p); }
@@ -135,7 +139,7 @@ class eager_operation {
     /// The block's unlinking must be durable. `kind` tells `of` how to trace it.
     void retire(const traced& of, u64 offset, u32 kind) {
         space_.heap().shade(of, offset, kind);
-        lane_.retire(offset);
+        if (lane_.retire(offset, space_.heap().bytes_at(offset))) must_reclaim_ = true;
     }
     /// Call before a reference is copied and its older place overwritten: the running sweep then
     /// traces it.
@@ -210,7 +214,8 @@ class eager_operation {
     std::byte* base_;
     Lines lines_;
     u32 steps_ = 0;
-    lane* in_epoch_ = nullptr;  ///< nullptr except on the medium `file`
+    bool must_reclaim_ = false;  ///< the lane's batch of retired blocks is full
+    lane* in_epoch_ = nullptr;   ///< nullptr except on the medium `file`
 };
 
 }  // namespace hf

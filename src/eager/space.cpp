@@ -157,8 +157,10 @@ void eager_space::run_in_epoch(const std::function<void()>& work) {
 }
 
 void eager_space::reclaim() {
+    std::vector<u64> retired;
+    grace_->take_from_idle(&retired);
     grace_->wait();
-    run_in_epoch([this] { grace_->reclaim(grace_->my_lane()); });
+    run_in_epoch([&] { grace_->free_taken(grace_->my_lane(), retired); });
 }
 
 u64 eager_space::roots() const noexcept {

@@ -138,8 +138,8 @@ class eager_space {
         return epochs_->accepts_writes();
     }
 
-    /// Frees the blocks that this thread has retired, after waiting for the operations that may
-    /// read them. Must not be called inside an operation.
+    /// Frees the blocks that this thread and idle threads have retired, after waiting for the
+    /// operations that may read them. Must not be called inside an operation.
     void reclaim();
 
     /// Adds a structure for the sweep to trace; it must outlive the space's operations. One for

@@ -1,4 +1,5 @@
 // heap.cpp: the public heap (include/holdfast/heap.hpp) over a core.
+#include "alloc/geometry.hpp"
 #include "base/check.hpp"
 #include "heap/core.hpp"
 #include "heap/look.hpp"
@@ -135,6 +136,7 @@ result<void> check_outside(const char* what) {
 region_options for_heaps(const heap_options& options) {
     region_options o = options.region;
     o.kind = discipline::transaction;
+    o.initial_size = first_size(o.initial_size, o.max_size);
     return o;
 }
 

@@ -114,7 +114,7 @@ result<std::unique_ptr<engine<D>>> engine<D>::open(const std::filesystem::path& 
     options.file.kind = D::kind;
     options.epochs.durable = D::durable;
     options.file.initial_size =
-        first_size(std::max<u64>(options.file.initial_size, least_size), options.file.max_size);
+        first_size(options.file.initial_size, options.file.max_size, least_size);
     auto opened = open_region(
         path, {.file = options.file, .rooms = masstree_rooms, .upgrades = masstree_upgrades});
     if (!opened) return tl::unexpected(opened.error());

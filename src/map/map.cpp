@@ -130,6 +130,7 @@ result<map> map::open(const std::filesystem::path& path, const map_options& opti
     if (!machine) return tl::unexpected(machine.error());
     auto p = std::make_unique<impl>();
     p->machine = std::move(*machine);
+    p->memory().sweep_before_growth();
     p->verifies_reads = options.verify_reads;
     return map(std::move(p));
 }

@@ -114,7 +114,8 @@ struct map::impl {
     ///    then.
     /// 2. Heap full: blocks freed in this epoch can be reused in the next one, so it is retried
     ///    there.
-    /// 3. Empty slabs are given back, and it is retried in the epoch after that.
+    /// 3. Empty slabs are given back, and what idle threads have freed becomes available to all.
+    ///    It is retried in the epoch after that.
     /// 4. Larger size classes may serve the request.
     /// If all of that fails, later attempts in the same epoch fail at once unless memory has been
     /// freed: otherwise each write to a full map would end an epoch in vain.
@@ -148,7 +149,8 @@ struct map::impl {
         // The slabs can be reused after the epoch that is current now.
         const auto attempt_in_next = [&] { return attempt_behind(epochs().current_epoch()); };
         if (attempt_in_next()) return done;
-        if (memory().give_back_slabs() != 0 && attempt_in_next()) return done;
+        const u64 pages = memory().give_back_slabs();
+        if ((pages != 0 || memory().has_gathered()) && attempt_in_next()) return done;
         memory().let_larger_stand_in();
         done = checked();
         if (done || done.error().code != errc::no_space) return done;

@@ -1,6 +1,7 @@
 #include "server/server.hpp"
 
 #include "base/clock.hpp"
+#include "server/purge_pace.hpp"
 #include "server/stats_report.hpp"
 #include "server/worker.hpp"
 
@@ -27,8 +28,8 @@ using asio::ip::tcp;
 constexpr unsigned most_threads = 256;
 /// Pause before accepting again after the process ran out of descriptors.
 constexpr std::chrono::milliseconds accept_rest{50};
-constexpr std::chrono::seconds purge_interval{1};
-/// Records checked at a time; the rest of the second's share follows after other pending work.
+constexpr std::chrono::milliseconds purge_interval{1000 / detail::purge_pace::intervals};
+/// Records checked at a time; the rest of the interval's share follows after other pending work.
 constexpr std::size_t purge_step = 250;
 
 /// As `nohup` leaves it: then it is to stay so.
@@ -107,6 +108,8 @@ struct server::impl {
     std::optional<tcp::acceptor> acceptor;
     std::optional<asio::steady_timer> rest;
     std::optional<asio::steady_timer> purge_timer;
+    detail::purge_pace pace;  ///< this and the next one are used by the first worker only
+    std::size_t purged = 0;   ///< in the running interval
     std::optional<asio::signal_set> signals;
     std::unique_ptr<detail::durability_waiter> waiter;
     std::uint16_t port = 0;
@@ -121,7 +124,7 @@ struct server::impl {
 };
 
 server::impl::impl(store& r, server_options o)
-    : records(r), options(std::move(o)), workers(options.threads) {
+    : records(r), options(std::move(o)), workers(options.threads), pace(options.purge_rate) {
     for (auto& one : workers) {
         one = std::make_unique<detail::worker>(records, shared);
         auto& context = one->context();
@@ -232,7 +235,8 @@ void server::impl::purge_later() {
     purge_timer->expires_after(purge_interval);
     purge_timer->async_wait([this](asio::error_code status) {
         if (!status) {
-            purge(options.purge_rate);
+            purged = 0;
+            purge(pace.share());
         }
     });
 }
@@ -243,10 +247,12 @@ void server::impl::purge(std::size_t left) {
     }
     const std::size_t step = std::min(left, purge_step);
     // A failure is reported by the client operation that encounters it.
-    if (const auto purged = records.purge(step)) {
-        workers.front()->context().count.add(detail::tally::crawler_reclaimed, *purged);
+    if (const auto freed = records.purge(step)) {
+        workers.front()->context().count.add(detail::tally::crawler_reclaimed, *freed);
+        purged += *freed;
     }
     if (left == step) {
+        pace.interval_ended(pace.share(), purged);
         return purge_later();
     }
     asio::post(workers.front()->loop(), [this, left, step] { purge(left - step); });

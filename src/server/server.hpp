@@ -41,7 +41,9 @@ struct server_options {
     unsigned max_connections = 1024;
     std::size_t max_pending_output = std::size_t{1} << 20;  ///< bytes a client may leave unread
     bool handle_signals = false;                            ///< SIGTERM, SIGINT, SIGHUP call stop()
-    /// Records checked for expiry each second, to free them; 0: only those that operations read.
+    /// Records checked for expiry each second, to free them; more while many of them are dead
+    /// (server/purge_pace.hpp). 0: only those that operations read, or that are in the way of a
+    /// write without room.
     std::size_t purge_rate = 1000;
 };
 

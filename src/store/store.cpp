@@ -195,6 +195,7 @@ result<store::reply> store::impl::write_if(std::string_view key, draft& value, a
         outcome what = outcome::not_stored;
         bool overtaken = false;
     } c{this, allowed, expected, now()};
+    may_die(about.expires);
     for (;;) {
         const auto unique = draw_unique();
         if (!unique) {
@@ -213,6 +214,7 @@ result<store::reply> store::impl::write_if(std::string_view key, draft& value, a
                 return !c.overtaken && c.what == outcome::stored;
             });
         if (!put) {
+            if (make_room(put.error())) continue;
             return failure(put.error());
         }
         if (c.overtaken) {

@@ -77,6 +77,7 @@ result<store::reply> store::impl::count(std::string_view key, u64 delta, bool up
         const auto done = records.modify(key, [&c](std::optional<std::string_view> old,
                                                    std::string& fresh) { return c(old, fresh); });
         if (!done) {
+            if (make_room(done.error())) continue;
             return failure(done.error());
         }
         if (c.damaged) {
@@ -138,8 +139,14 @@ result<store::reply> store::impl::touch(std::string_view key, u64 expires, recor
             return hf::map::edit::replace;
         }
     } c{this, expires, out, now()};
-    const auto done = records.modify(key, [&c](std::optional<std::string_view> old,
-                                               std::string& fresh) { return c(old, fresh); });
+    may_die(expires);
+    const auto modify = [&] {
+        return records.modify(key, [&c](std::optional<std::string_view> old, std::string& fresh) {
+            return c(old, fresh);
+        });
+    };
+    auto done = modify();
+    while (!done && make_room(done.error())) done = modify();
     if (!done) {
         return failure(done.error());
     }
@@ -184,6 +191,7 @@ result<store::reply> store::impl::touch_large(std::string_view key, u64 expires,
             return seen.state == sighting_state::live && seen.header.unique == c.unique;
         });
         if (!put) {
+            if (make_room(put.error())) continue;
             return failure(put.error());
         }
         if (put->changed) {

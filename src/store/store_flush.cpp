@@ -114,6 +114,7 @@ result<store::reply> store::impl::flush_now(u64 due) {
               "I3: the mark on the medium is behind the one in memory");
     flush_mark.store(next.flush_mark, std::memory_order_release);
     flush_at.store(0, std::memory_order_release);
+    dead_from.store(0, std::memory_order_release);
     return reply{outcome::stored, *written, 0};
 }
 

@@ -18,8 +18,12 @@
 // before the flush, and any later write of its key, which waits for the node's lock, is ordered
 // after both.
 //
-// Concurrency: master_mutex serialises changes of the store's own record; purge_mutex guards its
-// cursor. No condition called under a node's lock takes a mutex or calls the map.
+// Full region. A write that finds no room frees expired and flushed records (make_room()), and is
+// repeated as long as some are found. Where no record can be dead nothing is searched: `dead_from`
+// is a lower bound of the time at which a record may be.
+//
+// Concurrency: master_mutex serialises changes of the store's own record; purge_mutex guards the
+// cursors of purge() and make_room(). No condition called under a node's lock takes a mutex or calls the map.
 #pragma once
 
 #include <holdfast/store.hpp>
@@ -70,6 +74,8 @@ struct store::impl {
     detail::master_record master;
     std::mutex purge_mutex;
     std::string purge_cursor;
+    std::string room_cursor;
+    std::atomic<u64> dead_from{0};  ///< no record is dead before this time
 
     [[nodiscard]] u64 now() const;
 
@@ -95,6 +101,18 @@ struct store::impl {
     [[nodiscard]] record::end end_of(const detail::sighting& found) const noexcept;
     /// Frees a dead record's space. A failure is ignored: the record is absent anyway.
     void sweep(std::string_view key, u64 at);
+
+    /// Records that a record with this expiry may be stored. Called before it is.
+    void may_die(u64 expires) noexcept;
+    /// Frees some dead records if `why` is a lack of space. True: it has, so a write may find room.
+    [[nodiscard]] bool make_room(const error& why);
+    struct walked {
+        std::size_t visited = 0;
+        std::size_t freed = 0;
+        u64 next_expiry = ~u64{0};  ///< of the live records visited
+    };
+    /// Visits about `about` records from the cursor on, and frees the dead ones.
+    result<walked> purge_from(std::string& cursor, std::size_t about);
 
     /// Decides what a write over `found` results in; outcome::stored allows the write. `expected`
     /// is the caller's argument.

@@ -1,6 +1,7 @@
 // Iterates over all records.
 #include "store/store_impl.hpp"
 
+#include <algorithm>
 #include <vector>
 
 namespace hf {
@@ -52,6 +53,75 @@ result<std::size_t> store::scan(std::string_view from, const visitor& visit, boo
     return c.visited;
 }
 
+result<store::impl::walked> store::impl::purge_from(std::string& cursor, std::size_t about) {
+    struct {
+        impl* self;
+        u64 at;
+        walked done = {};
+        std::size_t bytes = 0;
+        std::vector<std::string> dead = {};
+    } c{this, now()};
+    // In an ordered index the store's own record is the first one, and is not counted.
+    const auto walk = records.walk(cursor, cursor.empty() ? about + 1 : about,
+                                   [&c](std::string_view key, std::string_view bytes) {
+                                       if (key == impl::master_key) return true;
+                                       const auto found = c.self->look(bytes, c.at);
+                                       if (found.state == detail::sighting_state::dead) {
+                                           c.dead.emplace_back(key);
+                                       } else if (found.header.expires != 0) {
+                                           c.done.next_expiry =
+                                               std::min(c.done.next_expiry, found.header.expires);
+                                       }
+                                       ++c.done.visited;
+                                       c.bytes += bytes.size();
+                                       return c.bytes < purge_bytes;
+                                   });
+    if (!walk) {
+        return failure(walk.error());
+    }
+    for (const auto& key : c.dead) {
+        sweep(key, c.at);
+    }
+    c.done.freed = c.dead.size();
+    return c.done;
+}
+
+void store::impl::may_die(u64 expires) noexcept {
+    u64 before = dead_from.load(std::memory_order_relaxed);
+    while (expires != 0 && expires < before &&
+           !dead_from.compare_exchange_weak(before, expires, std::memory_order_acq_rel)) {
+    }
+}
+
+/// A call ends after the first thousands of records that it has freed, or after all records were
+/// visited. A record that is stored meanwhile lowers dead_from by itself.
+bool store::impl::make_room(const error& why) {
+    constexpr std::size_t at_once = 1024;
+    constexpr std::size_t enough = 4096;
+    if (why.code != errc::no_space) return false;
+    const std::lock_guard lock(purge_mutex);
+    if (now() < dead_from.load(std::memory_order_acquire)) return false;
+    std::size_t freed = 0;
+    u64 next_expiry = ~u64{0};
+    unsigned ends = room_cursor.empty() ? 1 : 0;  // 2: all records were visited in one walk
+    while (freed < enough) {
+        if (room_cursor.empty() && ends == 1) dead_from.store(~u64{0}, std::memory_order_release);
+        const auto some = purge_from(room_cursor, at_once);
+        if (!some) break;
+        freed += some->freed;
+        next_expiry = std::min(next_expiry, some->next_expiry);
+        if (!room_cursor.empty()) continue;
+        if (ends == 1) {
+            may_die(next_expiry);
+            return freed != 0;
+        }
+        ++ends;
+        next_expiry = ~u64{0};
+    }
+    if (ends == 1) dead_from.store(0, std::memory_order_release);  // the walk was not completed
+    return freed != 0;
+}
+
 result<std::size_t> store::purge(std::size_t count) {
     if (count == 0) {
         return 0;
@@ -60,30 +130,11 @@ result<std::size_t> store::purge(std::size_t count) {
         return failure(std::move(settled.error()));
     }
     const std::lock_guard lock(impl_->purge_mutex);
-    struct {
-        impl* self;
-        u64 at;
-        std::size_t bytes = 0;
-        std::vector<std::string> dead = {};
-    } c{impl_.get(), impl_->now()};
-    // In an ordered index the store's own record is the first one, and is not counted.
-    const std::size_t about = impl_->purge_cursor.empty() ? count + 1 : count;
-    const auto walked = impl_->records.walk(
-        impl_->purge_cursor, about, [&c](std::string_view key, std::string_view bytes) {
-            if (key == impl::master_key) return true;
-            if (c.self->look(bytes, c.at).state == detail::sighting_state::dead) {
-                c.dead.emplace_back(key);
-            }
-            c.bytes += bytes.size();
-            return c.bytes < purge_bytes;
-        });
-    if (!walked) {
-        return failure(walked.error());
+    const auto done = impl_->purge_from(impl_->purge_cursor, count);
+    if (!done) {
+        return failure(done.error());
     }
-    for (const auto& key : c.dead) {
-        impl_->sweep(key, c.at);
-    }
-    return c.dead.size();
+    return done->freed;
 }
 
 }  // namespace hf

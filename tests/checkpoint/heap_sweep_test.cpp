@@ -2,6 +2,7 @@
 #include "owned_heap.hpp"
 
 #include <algorithm>
+#include <atomic>
 #include <cstring>
 #include <thread>
 
@@ -74,6 +75,36 @@ TEST_F(heap_sweep_test, blocks_of_an_empty_slab_serve_other_sizes_and_extents) {
     end_epoch();
     EXPECT_EQ(fill(small), taken);
     expect_ok();
+}
+
+TEST_F(heap_sweep_test, blocks_that_an_idle_thread_has_freed_serve_all) {
+    open();
+    const u64 taken = fill(small);
+    std::atomic<bool> is_done{false};
+    std::atomic<bool> may_end{false};
+    std::thread idle([&] {
+        // Every second one: no slab runs empty.
+        for (std::size_t i = mine_.size(); i-- > 0;) {
+            if (i % 2 == 0) release(i);
+        }
+        is_done = true;
+        is_done.notify_one();
+        may_end.wait(false);
+    });
+    is_done.wait(false);
+    end_epoch();
+    ASSERT_FALSE(has_room(small)) << "they are in the lists of a thread that still runs";
+    EXPECT_EQ(heap_->give_back_slabs(), 0U);
+    EXPECT_TRUE(heap_->has_gathered());
+    expect_ok();
+    EXPECT_EQ(fill(small), (taken + 1) / 2);
+    expect_ok();
+    end_epoch();
+    EXPECT_EQ(heap_->give_back_slabs(), 0U);
+    EXPECT_FALSE(heap_->has_gathered()) << "nothing is left";
+    may_end = true;
+    may_end.notify_one();
+    idle.join();
 }
 
 TEST_F(heap_sweep_test, a_slab_of_which_one_block_is_handed_out_stays) {

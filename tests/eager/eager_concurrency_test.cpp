@@ -1,12 +1,15 @@
 #include "list_fixture.hpp"
 #include "sync_points.hpp"
 
+#include <algorithm>
 #include <array>
 #include <atomic>
+#include <chrono>
 #include <functional>
 #include <set>
 #include <string>
 #include <thread>
+#include <utility>
 #include <vector>
 
 namespace hf::test {
@@ -37,6 +40,119 @@ TEST_F(eager_threads, read_nodes_that_others_retire) {
     over = true;
     reader.join();
     EXPECT_EQ(f.stack->values().size(), 50U);
+}
+
+/// A thread that does some work, and then idles until the object ends.
+class idle_thread {
+   public:
+    explicit idle_thread(std::function<void()> work)
+        : thread_([this, act = std::move(work)] {
+              act();
+              is_done_ = true;
+              is_done_.notify_one();
+              may_end_.wait(false);
+          }) {
+        is_done_.wait(false);
+    }
+    idle_thread(const idle_thread&) = delete;
+    idle_thread& operator=(const idle_thread&) = delete;
+    ~idle_thread() {
+        may_end_ = true;
+        may_end_.notify_one();
+        thread_.join();
+    }
+
+   private:
+    std::atomic<bool> is_done_{false};
+    std::atomic<bool> may_end_{false};
+    std::thread thread_;
+};
+
+/// Blocks that wait for the end of a grace period.
+std::size_t retired_in(const eager_file& f) {
+    std::size_t n = 0;
+    f.space->grace().each_retired([&](u64) { ++n; });
+    return n;
+}
+
+TEST_F(eager_threads, retired_blocks_of_an_idle_thread_are_freed_by_another) {
+    eager_file f(file);
+    constexpr u64 nodes = 100;
+    for (u64 i = 0; i < nodes; ++i) f.stack->push(i);
+    const idle_thread idle([&] {
+        for (u64 i = 0; i < nodes; ++i) f.stack->pop();
+    });
+    ASSERT_EQ(retired_in(f), nodes);
+    f.space->reclaim();
+    EXPECT_EQ(retired_in(f), 0U);
+}
+
+TEST_F(eager_threads, retired_blocks_are_kept_while_a_reader_may_see_them) {
+    eager_file f(file);
+    f.stack->push(1);
+    std::atomic<bool> is_inside{false};
+    std::atomic<bool> leaves{false};
+    std::thread reader([&] {
+        const eager_stack::operation op(*f.space);
+        is_inside = true;
+        is_inside.notify_one();
+        leaves.wait(false);
+    });
+    is_inside.wait(false);
+    const u64 node = f.stack->top().first.load();
+    f.stack->pop();
+    std::atomic<bool> is_over{false};
+    std::thread other([&] {
+        f.space->reclaim();
+        is_over = true;
+    });
+    const auto is_free = [&] {
+        const eager_stack::operation op(*f.space);
+        return must(f.space->heap().allocate(f.space->my_lane().blocks(), 16)) == node;
+    };
+    for (unsigned i = 0; i < 50; ++i) {
+        EXPECT_FALSE(is_free());
+        std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    }
+    EXPECT_FALSE(is_over) << "a reader is still inside";
+    leaves = true;
+    leaves.notify_one();
+    reader.join();
+    other.join();
+}
+
+TEST_F(eager_threads, large_retired_blocks_are_freed_before_there_are_256) {
+    eager_file f(file);
+    constexpr u64 bytes = u64{400} << 10;
+    std::size_t most = 0;
+    for (unsigned i = 0; i < 40; ++i) {
+        f.stack->push(i, bytes);
+        f.stack->pop();
+        most = std::max(most, retired_in(f));
+    }
+    EXPECT_LE(most, 4U) << "more than about a mebibyte";
+}
+
+TEST_F(eager_threads, take_from_each_other_while_they_work) {
+    eager_file f(file);
+    std::atomic<bool> over{false};
+    std::thread taker([&] {
+        while (!over) f.space->reclaim();
+    });
+    std::vector<std::thread> writers;
+    for (u64 t = 0; t < 2; ++t) {
+        writers.emplace_back([&, t] {
+            for (u64 i = 0; i < 2000; ++i) {
+                f.stack->push(t);
+                for (const u64 v : f.stack->values()) ASSERT_LT(v, 2U);
+                f.stack->pop();
+            }
+        });
+    }
+    for (std::thread& t : writers) t.join();
+    over = true;
+    taker.join();
+    EXPECT_TRUE(f.stack->values().empty());
 }
 
 // Whoever came before a node was unlinked may be looking at it, whichever of several leaves last.
@@ -95,7 +211,7 @@ TEST_F(eager_threads, free_all_that_waits_when_they_end) {
     grace.reclaim_all();
     std::set<u64> free;
     for (unsigned i = 0; i < 1000; ++i) {
-        free.insert(must(f.space->heap().allocate(grace.my_lane().blocks, 16)));
+        free.insert(must(f.space->heap().allocate(grace.my_lane().blocks(), 16)));
     }
     EXPECT_TRUE(free.contains(offset));
 }

@@ -151,7 +151,7 @@ TEST_F(eager_regions, give_back_to_all_sizes_the_pages_of_which_nothing_is_reach
     eager_file f(file, medium_kind::shm, u64{8} << 20);
     const auto fill_up = [&](u64 bytes) {
         u64 sum = 0;
-        while (f.space->heap().allocate(f.space->my_lane().blocks, bytes)) sum += bytes;
+        while (f.space->heap().allocate(f.space->my_lane().blocks(), bytes)) sum += bytes;
         return sum;
     };
     const u64 in_blocks = fill_up(1'000);
@@ -203,7 +203,7 @@ TEST_F(eager_regions, can_be_read_and_stored_to_behind_their_end) {
     EXPECT_EQ(r.size(), end);
     EXPECT_EQ(std::filesystem::file_size(file), end);
     // It still grows, and has nothing of that.
-    const u64 large = must(f.space->heap().allocate(f.space->my_lane().blocks, end));
+    const u64 large = must(f.space->heap().allocate(f.space->my_lane().blocks(), end));
     EXPECT_GT(r.size(), end);
     EXPECT_GE(large, end);
     EXPECT_EQ(r.at<std::atomic<u64>>(end + layout::page_size + 24)->load(), 0U);
@@ -212,7 +212,7 @@ TEST_F(eager_regions, can_be_read_and_stored_to_behind_their_end) {
 TEST_F(eager_regions, give_extents_back_and_keep_them_apart_from_blocks) {
     eager_file f(file);
     auto& heap = f.space->heap();
-    auto& cache = f.space->my_lane().blocks;
+    auto& cache = f.space->my_lane().blocks();
     std::set<u64> seen;
     for (u64 bytes : {u64{1}, u64{33}, u64{4096}, u64{65'536}, u64{65'537}, u64{300'000}}) {
         const u64 at = must(heap.allocate(cache, bytes));
@@ -224,12 +224,67 @@ TEST_F(eager_regions, give_extents_back_and_keep_them_apart_from_blocks) {
     EXPECT_TRUE(seen.contains(large)) << "pages that were freed are used again";
 }
 
+/// Blocks of one size until a region of 1 MiB is full; then all of them are freed.
+u64 fill_and_free(swept_heap& heap, swept_heap::cache& cache, u64 bytes) {
+    std::vector<u64> all;
+    for (;;) {
+        const auto block = heap.allocate(cache, bytes);
+        if (!block) {
+            EXPECT_EQ(block.error().code, errc::no_space);
+            break;
+        }
+        all.push_back(*block);
+    }
+    for (const u64 offset : all) heap.free(cache, offset);
+    return all.size();
+}
+
+TEST_F(eager_regions, slabs_that_have_run_empty_serve_other_sizes_and_extents) {
+    eager_file f(file, medium_kind::shm, u64{1} << 20);
+    auto& heap = f.space->heap();
+    auto& cache = f.space->my_lane().blocks();
+    const u64 small = fill_and_free(heap, cache, 1024);
+    ASSERT_GT(small, 500U);
+    const u64 large = fill_and_free(heap, cache, 4096);
+    EXPECT_GE(large * 4, small * 85 / 100);
+    EXPECT_GE(fill_and_free(heap, cache, u64{128} << 10), small / 128 * 85 / 100);
+    EXPECT_GE(fill_and_free(heap, cache, 1024), small * 95 / 100);
+}
+
+TEST_F(eager_regions, a_slab_with_a_block_in_use_stays) {
+    eager_file f(file, medium_kind::shm, u64{1} << 20);
+    auto& heap = f.space->heap();
+    auto& cache = f.space->my_lane().blocks();
+    const u64 used = must(heap.allocate(cache, 2048));
+    fill_and_free(heap, cache, 1024);
+    fill_and_free(heap, cache, 4096);
+    ASSERT_NE(heap.run_of(used), nullptr);
+    EXPECT_EQ(heap.run_of(used)->block, 2048U);
+    heap.free(cache, used);
+}
+
+TEST_F(eager_regions, take_no_more_memory_for_slabs_that_come_and_go) {
+    eager_file f(file, medium_kind::shm, u64{1} << 20);
+    auto& heap = f.space->heap();
+    auto& cache = f.space->my_lane().blocks();
+    const auto come_and_go = [&](unsigned times) {
+        for (unsigned i = 0; i < times; ++i) {
+            fill_and_free(heap, cache, 1024);
+            fill_and_free(heap, cache, 4096);
+        }
+    };
+    come_and_go(4);
+    const std::size_t known = heap.runs();
+    come_and_go(10);
+    EXPECT_EQ(heap.runs(), known);
+}
+
 // Readers may be looking at what it knew of an extent that has gone: so that is kept, and is the
 // next one's that lies there.
 TEST_F(eager_regions, take_no_more_memory_for_extents_that_come_and_go) {
     eager_file f(file);
     auto& heap = f.space->heap();
-    auto& mine = f.space->my_lane().blocks;
+    auto& mine = f.space->my_lane().blocks();
     const auto come_and_go = [&](unsigned times) {
         for (unsigned i = 0; i < times; ++i) {
             const u64 one = must(heap.allocate(mine, 100'000 + i % 3 * 100'000));

@@ -1,6 +1,7 @@
 // The server apart from answers: distribution of connections, idling, purging, and stopping
 // meanwhile.
 #include "server/client.hpp"
+#include "server/purge_pace.hpp"
 
 #include <gtest/gtest.h>
 
@@ -107,22 +108,71 @@ TEST(server_life, looks_for_expired_records_again_and_again) {
     EXPECT_NE(c.get("stats\r\n").find("STAT curr_items 0\r\n"), std::string::npos);
 }
 
-// For any number of records and of steps.
-TEST(server_life, looks_at_no_more_records_in_a_second_than_it_was_told) {
+TEST(server_life, looks_at_more_records_while_many_of_them_are_dead) {
     using clock = std::chrono::steady_clock;
-    constexpr std::size_t rate = 600;  // more than one step visits
     temporary_store store;
     for (unsigned i = 0; i < 5000; ++i) must(store->set("k" + std::to_string(i), "v", {0, 1}));
     server_options options;
     options.port = 0;
-    options.purge_rate = rate;
+    options.purge_rate = 100;  // they would take 50 seconds
     const auto begin = clock::now();
     const auto server = must(server::start(*store, options));
-    const auto left = [&] { return store->stats().records.value_or(0); };
-    while (left() > 5000 - rate) std::this_thread::yield();
-    const std::size_t gone = 5000 - left();
-    const auto seconds = std::chrono::duration_cast<std::chrono::seconds>(clock::now() - begin);
-    EXPECT_LE(gone, rate * static_cast<std::size_t>(seconds.count()));
+    while (store->stats().records.value_or(0) != 0) std::this_thread::yield();
+    EXPECT_LT(clock::now() - begin, std::chrono::seconds(25));
+}
+
+TEST(purge_pace, checks_no_more_than_the_least_where_few_are_dead) {
+    detail::purge_pace pace(1000);
+    for (unsigned i = 0; i < 20; ++i) {
+        EXPECT_EQ(pace.share(), 100U);
+        pace.interval_ended(100, 2);
+    }
+}
+
+TEST(purge_pace, doubles_up_to_a_bound_and_comes_back) {
+    detail::purge_pace pace(1000);
+    pace.interval_ended(100, 6);
+    EXPECT_EQ(pace.rate(), 2000U);
+    for (unsigned i = 0; i < 50; ++i) pace.interval_ended(pace.share(), pace.share());
+    EXPECT_EQ(pace.rate(), detail::purge_pace::max_rate);
+    for (unsigned i = 0; i < 50; ++i) pace.interval_ended(pace.share(), 0);
+    EXPECT_EQ(pace.rate(), 1000U);
+}
+
+TEST(purge_pace, keeps_a_rate_above_the_bound_that_was_asked_for) {
+    constexpr std::size_t asked = 4 * detail::purge_pace::max_rate;
+    detail::purge_pace pace(asked);
+    pace.interval_ended(pace.share(), pace.share());
+    EXPECT_EQ(pace.rate(), asked);
+}
+
+/// 5,000 records a second that live for two seconds each.
+TEST(purge_pace, dead_records_stay_below_a_tenth_of_the_live_ones) {
+    constexpr unsigned added = 500;  // in an interval
+    constexpr unsigned lifetime = 2 * detail::purge_pace::intervals;
+    detail::purge_pace pace(1000);
+    std::vector<unsigned> expiries;
+    std::size_t cursor = 0;
+    for (unsigned now = 0; now < 200; ++now) {
+        expiries.insert(expiries.end(), added, now + lifetime);
+        const std::size_t share = pace.share();
+        std::size_t dead = 0;
+        for (std::size_t i = 0; i < share && !expiries.empty(); ++i) {
+            cursor %= expiries.size();
+            if (expiries[cursor] > now) {
+                ++cursor;
+                continue;
+            }
+            expiries[cursor] = expiries.back();
+            expiries.pop_back();
+            ++dead;
+        }
+        pace.interval_ended(share, dead);
+        if (now < 3 * lifetime) continue;
+        const auto left =
+            std::count_if(expiries.begin(), expiries.end(), [now](unsigned e) { return e <= now; });
+        EXPECT_LE(static_cast<std::size_t>(left) * 10, added * lifetime) << now;
+    }
 }
 
 TEST(server_life, stops_in_the_midst_of_a_purge) {

@@ -1,6 +1,7 @@
 #include "alloc/committed/page_space.hpp"
 
 #include "base/check.hpp"
+#include "persist/persist_point.hpp"
 
 namespace hf::committed {
 
@@ -62,8 +63,18 @@ u64 page_space::descriptor_at(u64 offset) const {
     return descriptor_of(s->span, s->span.page_of(offset));
 }
 
+/// C5. On the medium `file` no process leaves anything in caches.
+void page_space::persist_words(const heap_span& s) const {
+    const medium& med = region_.med();
+    if (region_.read_only() || region_.created() || region_.was_clean() || med.is_atomic()) return;
+    med.flush(region_.at<word>(descriptor_of(s, 0)), 8 * s.pages);
+    med.fence();
+    HF_PERSIST_POINT("alloc C5: page words that were found are durable before pages are taken");
+}
+
 /// Indexes nothing if the segment has an impossible word.
 result<void> page_space::index(pages_of_segment& s) {
+    persist_words(s.span);
     const descriptors words{region_};
     u64 wrong = 0;
     walk_runs(words, s.span, [&](u64 page, const page_run& run) {

@@ -62,6 +62,7 @@ class page_space {
     [[nodiscard]] pages_of_segment* segment_of(u64 offset) const noexcept;
     [[nodiscard]] pages_of_segment& add_segment(const segment& s);
     void write_header(const segment& s);
+    void persist_words(const heap_span& s) const;
     [[nodiscard]] result<void> index(pages_of_segment& s);
     [[nodiscard]] bool make_indexed(pages_of_segment& s);
     slab& add_slab(pages_of_segment& s, u64 page, u32 size_class, slab::stage durable);

@@ -25,6 +25,7 @@ struct run {
     const u32 blocks;
     /// Allocated in an earlier session and not swept yet: its free blocks are unknown.
     std::atomic<bool> old;
+    u32 found_free = 0;  ///< blocks, while empty slabs are looked for; the heap's mutex guards it
     /// For old runs only: a bit for each reachable block. The heap owns the words.
     std::atomic<u64>* marks = nullptr;
 

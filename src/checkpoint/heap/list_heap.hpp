@@ -38,8 +38,10 @@
 // of its lock. The lists of set 0 belong to the owners of their locks, which are taken last.
 //
 // Full region. allocate() and reserve_large() return the error of the growth that failed; nothing
-// has changed. give_back_slabs() then frees empty slabs for any use; and
-// if that does not suffice, let_larger_stand_in() lets a smaller payload take a larger block.
+// has changed. give_back_slabs() then frees empty slabs for any use, and gives what idle threads
+// have freed to all; and if that does not suffice, let_larger_stand_in() lets a smaller payload
+// take a larger block. After sweep_before_growth() they return errc::no_space also where the region
+// could grow, but a sweep is likely to find as much.
 //  A5  A block is freed to the lists of its slab's class. That is its payload's class, or,
 //      after the first larger block was used for a smaller payload, the class in the slab's
 //      descriptor. The heap's root records that this may happen, in the epoch of the first such
@@ -99,6 +101,14 @@ class list_heap {
     /// operations: it stops the world. Returns the pages freed in this epoch, by this and
     /// otherwise; the next epoch can use them.
     [[nodiscard]] u64 give_back_slabs();
+    /// True if the last give_back_slabs() moved free blocks of some set to the shared one.
+    [[nodiscard]] bool has_gathered() const noexcept { return gathered_; }
+    /// From now on the region grows only if a sweep would hardly pay: for callers that call
+    /// give_back_slabs() after errc::no_space, and try again in the next epoch. Call it before the
+    /// first operation.
+    void sweep_before_growth() {
+        pages_.before_growth([this] { return !sweep_pays(); });
+    }
 
     /// For some epochs larger blocks may be allocated when the region is full.
     /// Call it outside of operations: it stops the world.
@@ -161,11 +171,11 @@ class list_heap {
         u64 pending_tail = 0;  ///< 0: unknown
         u64 free_count = 0;
         u64 pending_count = 0;
-        u64 freed = 0;  ///< number of blocks freed in this session
     };
     struct list_set {
         class_lists* lists = nullptr;  ///< by class
         spin_lock lock;                ///< used if the set is shared
+        std::atomic<u64> freed{0};     ///< blocks freed in this session; stored by the set's owner
         std::array<remembered, block_classes> of_class{};
     };
 
@@ -217,6 +227,10 @@ class list_heap {
     [[nodiscard]] u64 adopt_idle(operation& op, u32 size_class, class_lists& g);
     [[nodiscard]] u64 adopt(operation& op, u32 set, u32 size_class, class_lists& g);
     void count_extent(operation& op, std::int64_t pages);
+    /// Number of blocks freed in this session.
+    [[nodiscard]] u64 freed();
+    [[nodiscard]] bool may_sweep(u64 freed_now) const noexcept;
+    [[nodiscard]] bool sweep_pays();
     void refresh_slabs(u64 older_than, const std::function<bool()>& cancelled);
 
     checkpoint_state& checkpoint_;
@@ -229,10 +243,13 @@ class list_heap {
     std::array<spin_lock, block_classes> shared_locks_;
     std::atomic<bool> some_stand_in_{false};      ///< blocks may be larger than their payload's
     std::atomic<u64> larger_stand_in_before_{0};  ///< this epoch
-    // These change, and are read, only while the world is stopped.
-    bool refreshing_ = false;
-    u64 freed_at_sweep_ = 0;  ///< blocks that the session had freed before the last sweep
-    u64 swept_ = 0;           ///< number of blocks that it read
+    u64 freed_at_stand_in_ = 0;                   ///< changes only while the world is stopped
+    // These change only while the world is stopped, and are read at any time.
+    std::atomic<bool> refreshing_{false};
+    std::atomic<u64> freed_at_sweep_{0};    ///< blocks that the session had freed before a sweep
+    std::atomic<u64> swept_{0};             ///< number of blocks that the last one read
+    std::atomic<u64> idle_after_sweep_{0};  ///< idle_bytes() then
+    std::atomic<bool> gathered_{false};
 };
 
 // -------------------------------------------------------------------------------------- fast path
@@ -371,7 +388,7 @@ inline void list_heap<Logs>::deallocate(operation& op, u64 offset, u64 payload) 
     g.lists.set(class_lists::pending, block);
     if (head == 0) m.pending_tail = block;
     ++m.pending_count;
-    ++m.freed;
+    set.freed.store(set.freed.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
     count(g, -1);
 }
 

@@ -52,6 +52,9 @@ u64 list_heap<Logs>::take_made(operation& op, u32 size_class, list_set& set) {
 template <class Logs>
 u64 list_heap<Logs>::take_larger(operation& op, u32 wanted, list_set& set) {
     if (op.epoch() >= larger_stand_in_before_.load(std::memory_order_relaxed)) return 0;
+    constexpr u64 many_freed = 256;  // then a sweep is tried first again
+    const u64 freed_now = freed();
+    if (freed_now - freed_at_stand_in_ >= many_freed && may_sweep(freed_now)) return 0;
     for (const u32 c : classes_by_size()) {
         if (c >= classes_in(classes()) || !may_stand_in(c, wanted)) continue;
         class_lists& g = set.lists[c];
@@ -82,6 +85,7 @@ void list_heap<Logs>::let_larger_stand_in() {
             l.mark_written();
         }
         some_stand_in_ = true;
+        freed_at_stand_in_ = freed();
         larger_stand_in_before_ = l.epoch + epochs;
     });
 }
@@ -211,10 +215,7 @@ u64 list_heap<Logs>::adopt(operation& op, u32 set, u32 size_class, class_lists& 
     } else {
         return 0;
     }
-    if (sets_[set] != nullptr) {
-        remembered& m = sets_[set]->of_class[size_class];
-        m = {.freed = m.freed};
-    }
+    if (sets_[set] != nullptr) sets_[set]->of_class[size_class] = {};
     const u64 block = pop(op, g, size_class);
     return block != 0 ? block : take_bump(g, size_class);
 }
@@ -275,6 +276,32 @@ u64 list_heap<Logs>::idle_bytes() {
     const auto used = usage();
     for (u32 c = 0; c < block_classes; ++c) bytes -= std::min(bytes, used[c]);
     return bytes;
+}
+
+template <class Logs>
+u64 list_heap<Logs>::freed() {
+    const std::lock_guard guard(making_);
+    u64 sum = 0;
+    for (const auto& set : sets_) {
+        if (set != nullptr) sum += set->freed.load(std::memory_order_relaxed);
+    }
+    return sum;
+}
+
+/// Whether a sweep now has a chance to free as much as there is to be allocated soon: an eighth of
+/// the region is idle, and of that half has become so since the last sweep.
+template <class Logs>
+bool list_heap<Logs>::sweep_pays() {
+    constexpr u64 least_freed = 64;
+    const u64 freed_now = freed();
+    if (freed_now < freed_at_sweep_.load(std::memory_order_relaxed) + least_freed ||
+        refreshing_.load(std::memory_order_relaxed) || !may_sweep(freed_now)) {
+        return false;
+    }
+    const u64 size = checkpoint_.file().size();
+    const u64 idle = idle_bytes();
+    return idle >= size / 8 &&
+           idle >= idle_after_sweep_.load(std::memory_order_relaxed) + size / 16;
 }
 
 template <class Logs>

@@ -151,15 +151,28 @@ result<u64> page_heap::reserve(operation& op, u64 pages) noexcept(!crashes_throw
     }
 }
 
-result<u64> page_heap::find_pages(operation& op, u64 pages) {
-    const std::lock_guard guard(mutex_);
+/// 0: there are none.
+u64 page_heap::find_free_pages(operation& op, u64 pages) {
     return_pending(op.epoch());
     if (u64 o = take_free_run(op, pages)) return o;
     if (u64 o = take_fresh(op, pages)) return o;
-    if (!indexed_) {
-        build_index(op.failed(), op.epoch());
-        if (u64 o = take_free_run(op, pages)) return o;
+    if (indexed_) return 0;
+    build_index(op.failed(), op.epoch());
+    return take_free_run(op, pages);
+}
+
+result<u64> page_heap::find_pages(operation& op, u64 pages) {
+    {
+        const std::lock_guard guard(mutex_);
+        if (u64 o = find_free_pages(op, pages)) return o;
     }
+    if (may_grow_ && !may_grow_()) {
+        return failure({errc::no_space, "grow the heap", checkpoint_.file().path().string(),
+                        "much of it is free in blocks that no slab needs any more",
+                        "free empty slabs, and try again in the next epoch"});
+    }
+    const std::lock_guard guard(mutex_);
+    if (u64 o = find_free_pages(op, pages)) return o;  // another thread was first
     if (auto grown = grow(pages); !grown) return tl::unexpected(grown.error());
     const u64 o = take_fresh(op, pages);
     HF_CHECK(o != 0, "a grown segment is too small");

@@ -54,6 +54,9 @@ class page_heap {
     /// Reserves `pages` contiguous free pages; durably they stay free. Returns the offset
     /// of the first. errc::corrupt: a descriptor is damaged.
     [[nodiscard]] result<u64> reserve(operation& op, u64 pages) noexcept(!crashes_throw);
+    /// Before the region grows, may_grow() is called without a lock; if it returns false, reserve()
+    /// fails with errc::no_space. Call it before the first operation.
+    void before_growth(std::function<bool()> may_grow) { may_grow_ = std::move(may_grow); }
     /// Turns a reservation into a durable run; op may be of a later epoch than the reservation's.
     void commit(operation& op, u64 offset, const page_run& run);
     /// Cancels a reservation.
@@ -117,6 +120,7 @@ class page_heap {
     template <class Visit>
     bool walk_span(const reader& words, const heap_span& s, Visit&& visit) const;
     [[nodiscard]] result<u64> find_pages(operation& op, u64 pages);
+    [[nodiscard]] u64 find_free_pages(operation& op, u64 pages);
     [[nodiscard]] u64 take_free_run(operation& op, u64 pages);
     [[nodiscard]] u64 take_fresh(operation& op, u64 pages);
     [[nodiscard]] result<void> grow(u64 pages);
@@ -136,6 +140,7 @@ class page_heap {
     free_runs free_;
     std::vector<pending_run> pending_;
     bool indexed_ = false;
+    std::function<bool()> may_grow_;
 };
 
 }  // namespace hf

@@ -1,9 +1,10 @@
-// checkpoint/heap/slab_sweep.hpp: frees empty slabs.
+// checkpoint/heap/slab_sweep.hpp: frees empty slabs, and gives all threads what some have freed.
 //
 // Purpose. A slab belongs to its size class as long as a block of it is allocated. When all of
 // its blocks are free its pages may serve another class, or an extent. A slab's free blocks are not
 // counted while there is room. Only when the region is full, one sweep over the free lists finds
-// empty slabs, takes their blocks off the lists and frees their pages.
+// empty slabs, takes their blocks off the lists and frees their pages. The blocks that remain go to
+// the shared set: they may be in the list of a thread that frees and never allocates.
 //
 // Invariants.
 //  W1  Only allocatable blocks count as free: those of the lists `free`, of a `pending`
@@ -14,6 +15,8 @@
 //      of this is in logged groups and compact cells: a crash in E restores the slab, and with it
 //      the lists, which are linked through headers inside of the slab. So
 //  W3  the pages are not reused before E has ended (page_heap.hpp, H2).
+//  W4  A chain is moved to the shared set by its last block's header and two list heads, a
+//      compact_cell and two logged groups: a crash in E undoes all three.
 //
 // Persist order: none beyond the in-line order of the building blocks; the boundary flushes the
 // rest (L1).
@@ -24,9 +27,9 @@
 // Bad input. A list with an invalid entry, or a cycle, ends the sweep before any
 // change.
 //
-// Cost. Reads each free block's header. To bound it, another sweep needs one release for each
-// `blocks_for_a_release` blocks that the last one read, beyond the first few
-// thousand.
+// Cost. Reads each free block's header, twice where blocks are moved. To bound it, another sweep
+// needs one release for each `blocks_for_a_release` blocks that the last one read, beyond the first
+// few thousand.
 #pragma once
 
 #include "checkpoint/heap/list_heap.hpp"
@@ -44,7 +47,7 @@ class slab_sweep {
         if (!each_group([this](class_lists& g, u32 c, u32) { return count(g, c); })) return;
         mark_classes();
         each_group([this](class_lists& g, u32 c, u32 set) {
-            if (runs_empty_[c]) unlink(g, c, set);
+            if (runs_empty_[c] || set != 0) unlink(g, c, set);
             return true;
         });
         for (const slab& s : slabs_) {
@@ -56,6 +59,8 @@ class slab_sweep {
     }
     /// Number of blocks read.
     [[nodiscard]] u64 looked_at() const noexcept { return looked_at_; }
+    /// True if free blocks were moved to the shared set.
+    [[nodiscard]] bool has_gathered() const noexcept { return gathered_; }
 
    private:
     struct slab {
@@ -163,9 +168,13 @@ class slab_sweep {
     void unlink(class_lists& g, u32 size_class, u32 set) {
         // After a change of a group its stamp is this epoch's.
         const bool settled = is_settled(g);
-        const kept free = thin(g, class_lists::free, size_class);
+        kept free = thin(g, class_lists::free, size_class);
         kept pending{};
         if (settled) pending = thin(g, class_lists::pending, size_class);
+        if (set != 0) {
+            share(g, class_lists::free, size_class, free);
+            if (settled) share(g, class_lists::pending, size_class, pending);
+        }
         const u64 bump = g.lists.get(class_lists::bump);
         if (bump != 0 && goes(bump_offset(bump), size_class)) {
             heap_.begin_group(inside_, g);
@@ -208,6 +217,20 @@ class slab_sweep {
         return k;
     }
 
+    /// Moves a whole chain of allocatable blocks to the shared set, which is visited first (W4).
+    void share(class_lists& g, class_lists::list which, u32 size_class, kept& chain) {
+        if (chain.last == 0) return;
+        class_lists& shared = heap_.lists(0, size_class);
+        heap_.begin_group(inside_, shared);
+        heap_.begin_group(inside_, g);
+        Logs::set_next(inside_, heap_.cell_at(chain.last), shared.lists.get(class_lists::free));
+        shared.lists.set(class_lists::free, g.lists.get(which));
+        g.lists.set(which, 0);
+        HF_PERSIST_POINT("alloc W4: a chain of free blocks has moved to the shared lists");
+        chain = {};
+        gathered_ = true;
+    }
+
     static constexpr u32 no_slab = ~u32{0};
 
     list_heap<Logs>& heap_;
@@ -217,29 +240,41 @@ class slab_sweep {
     std::vector<bool> met_;  ///< one bit a block of each slab: visited
     std::array<bool, block_classes> runs_empty_{};
     u64 looked_at_ = 0;
+    bool gathered_ = false;
 };
+
+namespace detail {
+/// Another sweep needs one release for so many blocks that the last one read,
+inline constexpr u64 blocks_for_a_release = 16;
+/// beyond these.
+inline constexpr u64 blocks_for_nothing = 8192;
+}  // namespace detail
+
+template <class Logs>
+bool list_heap<Logs>::may_sweep(u64 freed_now) const noexcept {
+    const u64 earned = (freed_now - freed_at_sweep_.load(std::memory_order_relaxed)) *
+                           detail::blocks_for_a_release +
+                       detail::blocks_for_nothing;
+    return earned >= swept_.load(std::memory_order_relaxed);
+}
 
 template <class Logs>
 u64 list_heap<Logs>::give_back_slabs() {
-    constexpr u64 blocks_for_a_release = 16;
-    constexpr u64 blocks_for_nothing = 8192;
     u64 pages = 0;
+    gathered_ = false;
     checkpoint_.epochs().with_world_stopped([&](lane& l) {
-        u64 freed = 0;
-        for (const auto& set : sets_) {
-            if (set == nullptr) continue;
-            for (const remembered& m : set->of_class) freed += m.freed;
-        }
-        const u64 earned = (freed - freed_at_sweep_) * blocks_for_a_release + blocks_for_nothing;
-        if (!refreshing_ && earned >= swept_) {
+        const u64 freed_now = freed();
+        if (!refreshing_ && may_sweep(freed_now)) {
             slab_sweep<Logs> sweep(*this, stopped_world(checkpoint_, l));
             sweep.run();
             l.mark_written();
-            freed_at_sweep_ = freed;
+            freed_at_sweep_ = freed_now;
             swept_ = sweep.looked_at();
+            gathered_ = sweep.has_gathered();
         }
         pages = pages_.pending_pages(l.epoch);
     });
+    idle_after_sweep_ = idle_bytes();
     return pages;
 }
 

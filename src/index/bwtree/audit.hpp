@@ -46,6 +46,8 @@ result<std::unique_ptr<bwtree<D, Keys>>> bwtree<D, Keys>::open(eager_space& spac
     }
     made->root_offset_ = offset;
     made->root_ = made->template at<cell>(offset);
+    constexpr u64 share_for_nodes = 32;  // a removal adds a delta before it frees anything
+    space.heap().keep_for_nodes(share_for_nodes);
     space.add_structure(*made);
     return made;
 }

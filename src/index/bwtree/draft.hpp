@@ -190,7 +190,7 @@ struct bwtree<D, Keys>::fresh_blocks {
         while (count > 0) op.cancel(offsets[--count]);
     }
     [[nodiscard]] result<u64> make(u64 size) {
-        auto offset = op.allocate(size);
+        auto offset = op.allocate_node(size);
         if (offset) offsets[count++] = *offset;
         return offset;
     }

@@ -49,6 +49,7 @@ class telling_operation : public eager_operation<persist_batch> {
         }
         return base::allocate(bytes);
     }
+    [[nodiscard]] result<u64> allocate_node(u64 bytes) { return allocate(bytes); }
     void written(const void* p, std::size_t n) noexcept {
         all.note(offset_of(p), n);
         base::written(p, n);
