@@ -135,7 +135,8 @@ readonly driver
 [[ -e "$runtime/libholdfast_section.so" && -e "$wrappers" ]] ||
     fail 3 "$tree has no runtime: ./dev build release hf_section_shared hf_section_libc"
 
-stamp=$(cat "$here"/*.[ch] "$here/durable.patch" "$here/build.sh" "$wrappers" "$root"/include/holdfast/section*.h \
+stamp=$(cat "$here"/*.[ch] "$here/durable.patch" "$here/build.sh" "$wrappers" \
+    "$root"/include/holdfast/section*.h \
     "$(dirname "$driver")/../lib/holdfast/hf_section_pass.so" | sha256sum)
 if [[ ! -f "$place/stamp" || "$(<"$place/stamp")" != "$stamp $tree" ]]; then
     prepare_original

@@ -59,7 +59,6 @@ bool durable_open(bool preallocated) {
     const struct hf_group_options options = {
         .stores = stores(),
         .period_us = 1000 * (uint32_t)number("MEMCACHED_DURABLE_MS", 3600 * 1000),
-        .max_bytes = (uint64_t)number("MEMCACHED_DURABLE_MAX", 1 << 20) << 20,
         .program = "memcached 1.6.18"};
     if (hf_group_open(path, &options) != 0) fail(path);
     if ((region = hf_region_open("memcached")) == NULL) fail("cannot open its region");

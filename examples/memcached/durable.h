@@ -69,12 +69,11 @@ struct durable_state {
 extern struct durable_state* durable;
 
 /* Opens the region in the file that MEMCACHED_DURABLE names. Ends the process with a message if it
- * cannot, or if memory is preallocated (-L, -e): items would lie outside of the region. Returns true
- * iff the state of an earlier process was found. From the environment besides:
+ * cannot, or if memory is preallocated (-L, -e): items would lie outside of the region. Returns
+ * true iff the state of an earlier process was found. From the environment besides:
  *
  *   MEMCACHED_DURABLE_STORES  announced (the default; needs the plugin) or pages
- *   MEMCACHED_DURABLE_MS      from one cut to the next, in milliseconds
- *   MEMCACHED_DURABLE_MAX     the largest size of the file, in MiB */
+ *   MEMCACHED_DURABLE_MS      from one cut to the next, in milliseconds */
 bool durable_open(bool preallocated);
 
 /* For the command "stats durable". `ticket`: the cut that contains what was stored before. Once

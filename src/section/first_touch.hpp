@@ -18,9 +18,10 @@
 //  U-b  A line has one entry in an epoch. So entries can be applied in any order.
 //  U-c  At an open gate after a cut all tags are untouched: reset() clears those that the threads'
 //       lists name. Tags do not count epochs, so they cannot wrap (rule C8).
-//  U-d  Lines of memory that was free at the last cut need no entry: whatever they hold after a
-//       crash, the cut calls them free. The heap claims those of a large block as it takes it; they
-//       are written back at the cut like all others, before the cut counts the block as taken.
+//  U-d  Lines of memory that was free at the last cut need no entry: their contents after a crash
+//       do not matter, for the cut calls them free. The heap claims those of a large block when it
+//       takes the block; they are written back at the cut like all others, before it is durable
+//       that the block is taken.
 //
 // Persist order. section U0: the entry is durable before touch() returns; the rest in group.hpp.
 // Bounds. A line is logged once an epoch, in 128 bytes: the log of an epoch is at most twice the

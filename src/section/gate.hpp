@@ -75,7 +75,7 @@ class gate {
     void hold() noexcept;
     static constexpr u64 max_hold_ns = 100'000'000;
 
-    /// Of the last attempt that failed: a record that was inside. nullptr: none has failed.
+    /// A record that was inside when the last attempt failed. nullptr: none has failed.
     [[nodiscard]] const thread_record* in_the_way() const noexcept {
         return in_the_way_.load(std::memory_order_acquire);
     }

@@ -1,10 +1,12 @@
 #include "section/runtime.hpp"
 
 #include "base/clock.hpp"
+#include "section/environment.hpp"
 
 #include <pthread.h>
 #include <unistd.h>
 
+#include <array>
 #include <chrono>
 #include <climits>
 #include <cstdio>
@@ -22,6 +24,15 @@ constexpr auto disk_wait = std::chrono::milliseconds(1);
 constexpr int disk_waits = 100;
 
 constinit std::once_flag made;
+
+/// For `holdfast run --report`.
+void print_report() noexcept {
+    const char* const wanted = std::getenv(report_variable);
+    if (wanted == nullptr || *wanted == '\0') return;
+    std::array<char, 1024> text{};
+    hf_section_report(text.data(), text.size());
+    std::fprintf(stderr, "holdfast: %s\n", text.data());
+}
 
 void raise_to(std::atomic<u64>& maximum, u64 value) noexcept {
     if (value > maximum.load(std::memory_order_relaxed)) {
@@ -153,6 +164,7 @@ result<void> runtime::close() {
                         "the calling thread is inside a section", "end the section first"});
     }
     cutter_.stop();
+    print_report();
     const std::lock_guard guard(cut_mutex_);
     if (!gate_.try_close(longest_wait_ns)) {
         return failure({errc::busy, "close the group of regions", group_->file().path().string(),
@@ -210,6 +222,7 @@ void runtime::process_ends() noexcept {
     if (!ok) {
         std::fprintf(stderr, "holdfast: %s\n", ok.error().to_string().c_str());
     }
+    print_report();
 }
 
 /// A child of fork() has no region: its mappings are not inherited (MADV_DONTFORK).

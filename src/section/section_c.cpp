@@ -1,4 +1,5 @@
 // The C faces: holdfast/section.h and holdfast/section_hooks.h.
+#include "section/environment.hpp"
 #include "section/runtime.hpp"
 #include "section/symbol.hpp"
 
@@ -116,7 +117,9 @@ const char* hf_section_error(void) { return last_error.c_str(); }
 // -------------------------------------------------------------------------------------- the group
 
 int hf_group_open(const char* path, const hf_group_options* options) {
-    return told(runtime::get().open(path, options == nullptr ? hf_group_options{} : *options));
+    const auto asked =
+        hf::section::with_environment(path, options == nullptr ? hf_group_options{} : *options);
+    return asked ? told(runtime::get().open(asked->file, asked->options)) : fail(asked.error());
 }
 int hf_group_close(void) { return told(runtime::get().close()); }
 int hf_group_created(void) { return runtime::get().created() ? 1 : 0; }

@@ -1,13 +1,14 @@
-// section/touched.hpp: the commonest store, by a thread that is inside, to one line that was touched
-// since the last cut: it needs no announcement.
+// section/touched.hpp: the commonest store needs no announcement: by a thread that is inside, to
+// one line that was touched since the last cut.
 //
 // Purpose. hf_section_store() asks this first, without a call: two thread-local words, one word of
 // the group, and the line's tag.
 //
-// Why it is right. The tags belong to the open group. They are shown before a section can begin and
-// hidden while the gate is closed, so a thread that is inside finds tags that live. A line whose tag
-// says touched has a durable undo entry, or needs none (first_touch.hpp, U-a and U-d), and stays
-// touched until the thread has left. All other cases take the slow path, which decides for itself.
+// Why it is right. The tags belong to the open group. They are shown before a section can begin
+// and hidden while the gate is closed, so a thread that is inside finds tags that live. A line
+// whose tag says touched has a durable undo entry, or needs none (first_touch.hpp, U-a and U-d),
+// and stays touched until the thread has left. All other cases take the slow path, which decides
+// for itself.
 #pragma once
 
 #include "section/inside_runtime.hpp"

@@ -12,7 +12,7 @@ namespace {
 using arguments = std::vector<std::string>;
 
 const arguments verbs{"serve", "info", "check", "inspect", "repair",
-                      "copy",  "dump", "load",  "doctor"};
+                      "copy",  "dump", "load",  "doctor",  "run"};
 
 TEST(command_line, helps) {
     const outcome o = holdfast({"--help"});
@@ -112,7 +112,7 @@ TEST(command_line, is_completed_by_the_shell) {
         return o.out;
     };
     EXPECT_EQ(completed(HF_PROGRAM " ''"),
-              "serve info check inspect repair copy dump load doctor bench help ");
+              "serve info check inspect repair copy dump load doctor run bench help ");
     EXPECT_EQ(completed(HF_PROGRAM " d"), "dump doctor ");
     EXPECT_EQ(completed(HF_PROGRAM " help c"), "check copy ");
     EXPECT_EQ(completed(HF_PROGRAM " copy --"), "--help --force --json --version ");
@@ -158,10 +158,13 @@ INSTANTIATE_TEST_SUITE_P(
         arguments{}, arguments{"dance"}, arguments{"--dance"}, arguments{"info"},
         arguments{"info", ""}, arguments{"copy", "a", ""}, arguments{"dump", "a", ""},
         arguments{"load", "a", ""}, arguments{"doctor", ""}, arguments{"serve", "--file", ""},
-        arguments{"check"}, arguments{"info", "a", "b"}, arguments{"check", "--repair", "a"},
-        arguments{"copy", "a"}, arguments{"dump"}, arguments{"dump", "a", "b", "c"},
-        arguments{"dump", "a", "--json"}, arguments{"dump", "a", "-", "--json"}, arguments{"load"},
-        arguments{"load", "a", "b", "c"}, arguments{"load", "a", "b", "--force", "--into-existing"},
+        arguments{"run"}, arguments{"run", ""}, arguments{"run", "--file", "", "true"},
+        arguments{"run", "--period", "0", "true"}, arguments{"run", "--stores", "some", "true"},
+        arguments{"run", "--report"}, arguments{"run", "--loud", "true"}, arguments{"check"},
+        arguments{"info", "a", "b"}, arguments{"check", "--repair", "a"}, arguments{"copy", "a"},
+        arguments{"dump"}, arguments{"dump", "a", "b", "c"}, arguments{"dump", "a", "--json"},
+        arguments{"dump", "a", "-", "--json"}, arguments{"load"}, arguments{"load", "a", "b", "c"},
+        arguments{"load", "a", "b", "--force", "--into-existing"},
         arguments{"load", "a", "b", "--new-cas", "--into-existing"}, arguments{"doctor", "a", "b"},
         arguments{"serve", "--port", "65536"}, arguments{"serve", "--port", "-1"},
         arguments{"serve", "--port", "http"}, arguments{"serve", "--port"},

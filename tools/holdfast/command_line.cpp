@@ -71,6 +71,7 @@ int parse_and_run(const words& arguments) {
     hf::tool::add_dump(app, chosen);
     hf::tool::add_load(app, chosen);
     hf::tool::add_doctor(app, chosen);
+    hf::tool::add_run(app, chosen);
     hf::tool::add_bench(app, chosen);
     for (CLI::App* verb : app.get_subcommands({})) {
         verb->set_version_flag("-V,--version", "holdfast " HF_VERSION,

@@ -36,6 +36,7 @@ void add_copy(CLI::App& app, action& chosen);
 void add_dump(CLI::App& app, action& chosen);
 void add_load(CLI::App& app, action& chosen);
 void add_doctor(CLI::App& app, action& chosen);
+void add_run(CLI::App& app, action& chosen);
 void add_bench(CLI::App& app, action& chosen);
 
 /// The command line of a verb that takes names and flags only. Hides CLI11, whose headers take
