@@ -18,7 +18,7 @@ struct work_size {
 /// Makes the workload, while the group is open if the way needs one, and runs it. Returns
 /// nanoseconds, without the making.
 [[nodiscard]] u64 run_work(const std::string& work, work_way way, const work_size& size);
-/// What the original does, counted.
+/// Counts the stores and sections of the original.
 [[nodiscard]] work_counts count_work(const std::string& work, const work_size& size);
 
 }  // namespace hf::bench

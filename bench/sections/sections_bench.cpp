@@ -22,7 +22,7 @@ const std::string& name_of_row(section_row r) {
     return section_row_names()[static_cast<std::size_t>(r)];
 }
 
-/// What a run has counted beside its time.
+/// A run's time and counters.
 struct section_run {
     u64 ns = 0;
     hf_section_numbers numbers{};

@@ -1,4 +1,4 @@
-// bench/sections/small_works.hpp: a bank, a queue, a cache and an AVL tree, as in examples/sections.
+// bench/sections/small_works.hpp: a bank, a queue, a cache and an AVL tree (examples/sections).
 //
 // Each is a template of the way that it stores (ways.hpp). An object is made while the group is
 // open; operate(thread, n) does n operations of that thread.
@@ -61,8 +61,8 @@ class bank_work {
     std::array<typename Way::mutex, accounts> locks_;
 };
 
-/// A bounded queue with two condition variables. One thread puts and takes by turns; of several,
-/// one half puts and the other takes.
+/// A bounded queue with two condition variables. One thread alternates between put and take; of
+/// several, one half puts and the other takes.
 template <class Way>
 class queue_work {
    public:

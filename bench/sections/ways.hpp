@@ -21,7 +21,7 @@
 
 namespace hf::bench {
 
-/// What a run of the original does that a durable one has to care for.
+/// Stores and sections of a run of the original.
 struct work_counts {
     u64 stores = 0;         ///< to what is durable elsewhere
     u64 stores_inside = 0;  ///< of these, inside sections
@@ -116,7 +116,7 @@ class section_mutex {
     pthread_mutex_t mutex_;
 };
 
-/// Of the group that is open.
+/// The region of the open group.
 inline hf_region* measured_region = nullptr;
 
 inline void* allocate_durably(std::size_t bytes) {

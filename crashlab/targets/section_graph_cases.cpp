@@ -27,7 +27,7 @@ class program_session {
    public:
     explicit program_session(opening how) : opening_(how) {}
     void open() { machine_ = opening_(); }
-    /// What a session does once is done: the lanes have their logs, and the root is stable.
+    /// Each lane has its log then, and the root is stable.
     void attach() {
         for (unsigned t = 0; t < max_threads; ++t) machine_->wait_stable(t);
     }
@@ -189,7 +189,7 @@ struct program_case {
     std::string_view what;
     std::vector<step> steps;  ///< none: random ones, of the seed
     opening how = open_graph_library;
-    void (*before)() = nullptr;  ///< makes the file; then the opening is explored, too
+    void (*before)() = nullptr;  ///< makes the file; then run() opens it
 };
 
 class program_target final : public target {

@@ -8,7 +8,7 @@
 //   tracked    private copy of the file  redo journal (journal/)  when the journal says so
 //
 // In graph mode stores are announced, and the log is that of section/graph; no cut is made. The
-// epoch record serves only to tell an orderly close from a crash.
+// epoch record serves only to distinguish an orderly close from a crash.
 //
 // Two modes, one file. The table has the mode of the newest session. A crash can be undone only in
 // the mode that has the log, so a file that was not closed in order is refused in the other one.

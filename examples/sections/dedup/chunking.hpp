@@ -15,7 +15,7 @@
 
 namespace example {
 
-/// Pseudo-random text, of which about half has been there before. The same in each run.
+/// Pseudo-random text, of which about half has been there before. Each run gives the same text.
 class repetitive_stream {
    public:
     explicit repetitive_stream(std::uint64_t bytes) : left_(bytes), pool_(pool_bytes) {

@@ -1,5 +1,5 @@
-// The deduplication pipeline as a program: `run` deduplicates one stream after the other until it is
-// killed; the table of chunks survives, and `check` looks at each entry.
+// The deduplication pipeline as a program: `run` deduplicates one stream after the other until it
+// is killed; the table of chunks survives, and `check` reads each entry.
 #include "examples/sections/dedup/pipeline.hpp"
 #include "examples/sections/program.hpp"
 

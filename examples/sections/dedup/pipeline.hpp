@@ -1,7 +1,8 @@
 // examples/sections/dedup/pipeline.hpp: a deduplication pipeline whose table of chunks is durable.
 //
-// After the kernel `dedup` of the PARSEC benchmarks, written anew: a stream is cut into chunks by a
-// rolling hash, each chunk is named by its SHA-1, and a table tells whether it was seen before.
+// After the kernel `dedup` of the PARSEC benchmarks, written for this project: a stream is cut into
+// chunks by a rolling hash, each chunk is named by its SHA-1, and a table tells whether it was seen
+// before.
 //
 //     cut by rolling hash --> hash and look up --> compress (new chunks) --> write
 //          1 thread             T threads              T threads             1 thread
@@ -65,7 +66,7 @@ struct chunk {
     std::uint64_t output = 0;  ///< bytes that are written of it
 };
 
-/// Between two stages; bounded. Its lock is one of `Way`: taken inside a section it is an inner one.
+/// Between two stages. Its lock is one of `Way`: taken inside a section it is an inner one.
 template <class Way>
 class chunk_queue {
    public:
