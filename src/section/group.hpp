@@ -14,6 +14,8 @@
 // the mode that has the log, so a file that was not closed in order is refused in the other one.
 // After an orderly close neither log has an entry that counts, and either mode may open it.
 //  T3  A new mode is durable in the table before the session begins (O1), while the file is clean.
+//  The word is written back even if it is right already: a process that was killed may have stored
+//  it and not written it back.
 //  Before T3 the old mode opens the file, after T3 both do, after O1 only the new one. Without T3 a
 //  crash could leave a file that is not clean, with the old mode in its table: recovery would look
 //  into the wrong log.
