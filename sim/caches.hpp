@@ -10,72 +10,88 @@
 #include "sim/config.hpp"
 
 #include <algorithm>
+#include <bit>
+#include <utility>
 #include <vector>
 
 namespace hf::sim {
 
-/// One cache. Entries of a set are in the order of their last use.
+/// One cache. Entries of a set are in the order of their last use. Tags of 32 bits, where they
+/// suffice, let a set of 16 ways lie in one line of the machine that simulates.
+template <class Tag>
 class cache {
    public:
     static constexpr u64 none = ~u64{0};
 
     cache(unsigned bytes, unsigned ways)
-        : ways_(ways), mask_(bytes / line_size / ways - 1), entries_(bytes / line_size, none) {
+        : ways_(ways),
+          mask_(bytes / line_size / ways - 1),
+          set_bits_(static_cast<unsigned>(std::bit_width(mask_))),
+          entries_(bytes / line_size, empty) {
         HF_CHECK(is_power_of_two(mask_ + 1), "a cache's sets are a power of two");
     }
-    /// True: it is here, and now the newest of its set.
-    [[nodiscard]] bool touch(u64 line, bool dirties) {
-        u64* const set = set_of(line);
-        if (set[0] >> 1 == line) [[likely]] {
-            set[0] |= u64{dirties};
-            return true;
+    struct outcome {
+        bool is_hit;
+        u64 out;  ///< the dirty line that left, or none
+    };
+    /// Makes the line the newest of its set, and dirty if `dirties`; fills it where it is missing.
+    outcome put(u64 line, bool dirties) {
+        Tag* const set = set_of(line);
+        const Tag tag = tag_of(line);
+        if (set[0] >> 1 == tag) [[likely]] {
+            set[0] |= Tag{dirties};
+            return {true, none};
         }
-        for (unsigned i = 1; i < ways_; ++i) {
-            if (set[i] >> 1 != line) continue;
-            const u64 entry = set[i] | u64{dirties};
-            std::move_backward(set, set + i, set + i + 1);
-            set[0] = entry;
-            return true;
+        Tag moving = tag << 1 | Tag{dirties};
+        for (unsigned i = 0; i < ways_; ++i) {
+            std::swap(set[i], moving);
+            if (moving >> 1 != tag) continue;
+            set[0] |= moving & 1;
+            return {true, none};
         }
-        return false;
-    }
-    /// Fills a line that is not here. The dirty line that left for it, or none.
-    u64 fill(u64 line, bool dirty) {
-        u64* const set = set_of(line);
-        const u64 old = set[ways_ - 1];
-        std::move_backward(set, set + ways_ - 1, set + ways_);
-        set[0] = line << 1 | u64{dirty};
-        return old != none && (old & 1) != 0 ? old >> 1 : none;
+        const bool writes_back = moving != empty && (moving & 1) != 0;
+        return {false, writes_back ? u64{moving >> 1} << set_bits_ | (line & mask_) : none};
     }
     /// True: it was here and dirty. It stays, clean.
     bool clean(u64 line) {
-        u64* const set = set_of(line);
+        Tag* const set = set_of(line);
+        const Tag tag = tag_of(line);
         for (unsigned i = 0; i < ways_; ++i) {
-            if (set[i] >> 1 != line) continue;
+            if (set[i] >> 1 != tag) continue;
             const bool was_dirty = (set[i] & 1) != 0;
-            set[i] &= ~u64{1};
+            set[i] &= ~Tag{1};
             return was_dirty;
         }
         return false;
     }
     /// True: it was here and dirty. Now it is not here.
     bool remove(u64 line) {
-        u64* const set = set_of(line);
+        Tag* const set = set_of(line);
+        const Tag tag = tag_of(line);
         for (unsigned i = 0; i < ways_; ++i) {
-            if (set[i] == none || set[i] >> 1 != line) continue;
+            if (set[i] >> 1 != tag) continue;
             const bool was_dirty = (set[i] & 1) != 0;
             std::move(set + i + 1, set + ways_, set + i);
-            set[ways_ - 1] = none;
+            set[ways_ - 1] = empty;
             return was_dirty;
         }
         return false;
     }
+    /// An access to it is near.
+    void expect(u64 line) const { __builtin_prefetch(entries_.data() + (line & mask_) * ways_, 1); }
 
    private:
-    [[nodiscard]] u64* set_of(u64 line) { return entries_.data() + (line & mask_) * ways_; }
+    static constexpr Tag empty = static_cast<Tag>(~Tag{0});  // no line's: tag_of() sees to that
+    [[nodiscard]] Tag* set_of(u64 line) { return entries_.data() + (line & mask_) * ways_; }
+    [[nodiscard]] Tag tag_of(u64 line) const {
+        const u64 tag = line >> set_bits_;
+        HF_CHECK(tag < empty >> 1, "a line's number is beyond a cache's tags");
+        return static_cast<Tag>(tag);
+    }
     unsigned ways_;
     u64 mask_;
-    std::vector<u64> entries_;  ///< line << 1 | dirty; none: empty
+    unsigned set_bits_;
+    std::vector<Tag> entries_;  ///< tag << 1 | dirty
 };
 
 class caches {
@@ -90,9 +106,11 @@ class caches {
     }
     found access(unsigned core, u64 line, bool is_store) {
         if (is_store && l1_.size() > 1) take_from_others(core, line);
-        if (l1_[core].touch(line, is_store)) return found::l1;
+        const auto first = l1_[core].put(line, is_store);
+        if (first.is_hit) [[likely]]
+            return found::l1;
         const found where = fetch(core, line);
-        fill_l1(core, line, is_store);
+        to_l2(core, first.out);
         return where;
     }
     /// A transaction's first store to a line: the old version is read, and its copy in L1 gets the
@@ -102,9 +120,11 @@ class caches {
         // The old version stays in its slot: dirty data must not go with the tag.
         if (l1_[core].remove(from)) to_l2(core, from);
         if (l1_.size() > 1) take_from_others(core, to);
-        if (!l1_[core].touch(to, true)) fill_l1(core, to, true);
+        to_l2(core, l1_[core].put(to, true).out);
         return where;
     }
+    /// An access to it is near.
+    void expect(u64 line) const { llc_.expect(line); }
     /// Writes a line back and keeps it; true if it was dirty anywhere.
     bool clean(u64 line) {
         bool was_dirty = llc_.clean(line);
@@ -118,24 +138,21 @@ class caches {
 
    private:
     found fetch(unsigned core, u64 line) {
-        if (l2_[core].touch(line, false)) return found::l2;
-        const bool in_llc = llc_.touch(line, false);
-        if (!in_llc) to_memory(llc_.fill(line, false));
-        to_llc(l2_[core].fill(line, false));
-        return in_llc ? found::llc : found::memory;
-    }
-    void fill_l1(unsigned core, u64 line, bool dirty) {
-        if (const u64 out = l1_[core].fill(line, dirty); out != cache::none) to_l2(core, out);
+        const auto second = l2_[core].put(line, false);
+        if (second.is_hit) return found::l2;
+        const auto last = llc_.put(line, false);
+        to_memory(last.out);
+        to_llc(second.out);
+        return last.is_hit ? found::llc : found::memory;
     }
     void to_l2(unsigned core, u64 line) {
-        if (!l2_[core].touch(line, true)) to_llc(l2_[core].fill(line, true));
+        if (line != none) to_llc(l2_[core].put(line, true).out);
     }
     void to_llc(u64 line) {
-        if (line == cache::none) return;
-        if (!llc_.touch(line, true)) to_memory(llc_.fill(line, true));
+        if (line != none) to_memory(llc_.put(line, true).out);
     }
     void to_memory(u64 line) {
-        if (line != cache::none) ++write_backs_;
+        if (line != none) ++write_backs_;
     }
     void take_from_others(unsigned core, u64 line) {
         for (unsigned c = 0; c < l1_.size(); ++c) {
@@ -144,9 +161,11 @@ class caches {
             if (l2_[c].remove(line) || in_l1) to_llc(line);
         }
     }
-    std::vector<cache> l1_;
-    std::vector<cache> l2_;
-    cache llc_;
+    static constexpr u64 none = cache<u64>::none;
+    // Volatile lines have numbers of up to 41 bits: L2 and LLC have 1,024 sets and more for them.
+    std::vector<cache<u64>> l1_;
+    std::vector<cache<u32>> l2_;
+    cache<u32> llc_;
     u64 write_backs_ = 0;
 };
 

@@ -46,10 +46,7 @@ bool log_machine::store(unsigned core, u64 address, unsigned bytes) {
 
 bool log_machine::access(unsigned core, u64 address, bool is_store) {
     const bool persistent = is_persistent(address);
-    translate(core,
-              persistent ? address / shadow::page_size
-                         : pages_ + (address - volatile_memory) / shadow::page_size,
-              !is_store);
+    translate(core, page_of(address), !is_store);
     clock_.accessed(caches_.access(core, address / line_size, is_store), persistent);
     return true;
 }

@@ -31,6 +31,10 @@ class log_machine final : public sink {
 
     bool load(unsigned core, u64 address, unsigned bytes) override;
     bool store(unsigned core, u64 address, unsigned bytes) override;
+    void expect(unsigned core, u64 address) override {
+        tlbs_.expect(core, page_of(address));
+        caches_.expect(address / line_size);
+    }
     void begin(unsigned core) override;
     void commit(unsigned core) override;
     /// The undone lines are restored from the log, each flushed; a redo log is dropped.
@@ -39,7 +43,7 @@ class log_machine final : public sink {
     /// Counts of the log with this index in the list, and of the accesses that all logs share.
     [[nodiscard]] counters numbers(std::size_t log) const;
     /// Writes of the data's lines and of the first log's ring.
-    [[nodiscard]] wear_summary wear_of_lines() const { return wear_.summary(); }
+    [[nodiscard]] wear_summary wear_of_lines() { return wear_.summary(); }
     void reset_numbers();
 
    private:
@@ -58,6 +62,11 @@ class log_machine final : public sink {
     };
     static constexpr u64 ring_lines = 1024;
 
+    /// As the TLBs count pages: volatile ones come after the persistent ones.
+    [[nodiscard]] u64 page_of(u64 address) const noexcept {
+        if (is_persistent(address)) return address / shadow::page_size;
+        return pages_ + (address - volatile_memory) / shadow::page_size;
+    }
     bool access(unsigned core, u64 address, bool is_store);
     void translate(unsigned core, u64 page, bool is_load);
     void record(unsigned core, bool is_first_of_line);

@@ -11,26 +11,28 @@
 #include "base/bits.hpp"
 #include "shadow/rules.hpp"
 
+#include <utility>
 #include <vector>
 
 namespace hf::sim {
 
 inline constexpr u32 nothing = ~u32{0};
 
-struct page_state {
+/// Half a line: each access of the simulated program reads one.
+struct alignas(line_size / 2) page_state {
     shadow::page_bits bits;  ///< updated: by the transactions of all cores
     u32 slot[2] = {nothing, nothing};
-    u32 index = nothing;  ///< in the state table; nothing: the page has one slot
-    u32 newer = nothing;  ///< in the list of pages with two slots
-    u32 older = nothing;
-    bool is_listed = false;
-    bool waits = false;  ///< left the last TLB with updated lines
+    u32 index = nothing;     ///< in the state table; nothing: the page has one slot
+    bool is_listed = false;  ///< among those with two slots
+    bool waits = false;      ///< left the last TLB with updated lines
 
     [[nodiscard]] bool has_entry() const noexcept { return index != nothing; }
     [[nodiscard]] bool is_split() const noexcept {
         return bits.committed != 0 && bits.committed != ~shadow::line_set{0};
     }
 };
+
+static_assert(sizeof(page_state) == line_size / 2);
 
 class page_space {
    public:
@@ -55,24 +57,22 @@ class page_space {
 
     // Pages with two slots, by their latest commit; consolidation::lazily.
     void to_front(u64 v) {
-        page_state& p = pages_[v];
         if (newest_ == v) return;
+        if (links_.empty()) links_.resize(pages_.size());
         unlist(v);
-        p.older = newest_;
-        p.newer = nothing;
-        if (newest_ != nothing) pages_[newest_].newer = static_cast<u32>(v);
+        links_[v] = {nothing, newest_};
+        if (newest_ != nothing) links_[newest_].newer = static_cast<u32>(v);
         newest_ = static_cast<u32>(v);
         if (oldest_ == nothing) oldest_ = newest_;
-        p.is_listed = true;
+        pages_[v].is_listed = true;
         ++listed_;
     }
     void unlist(u64 v) {
-        page_state& p = pages_[v];
-        if (!p.is_listed) return;
-        (p.newer == nothing ? newest_ : pages_[p.newer].older) = p.older;
-        (p.older == nothing ? oldest_ : pages_[p.older].newer) = p.newer;
-        p.newer = p.older = nothing;
-        p.is_listed = false;
+        if (!pages_[v].is_listed) return;
+        const neighbours l = std::exchange(links_[v], {});
+        (l.newer == nothing ? newest_ : links_[l.newer].older) = l.older;
+        (l.older == nothing ? oldest_ : links_[l.older].newer) = l.newer;
+        pages_[v].is_listed = false;
         --listed_;
     }
     [[nodiscard]] u64 listed() const noexcept { return listed_; }
@@ -85,7 +85,12 @@ class page_space {
         free.pop_back();
         return found;
     }
+    struct neighbours {
+        u32 newer = nothing;
+        u32 older = nothing;
+    };
     std::vector<page_state> pages_;
+    std::vector<neighbours> links_;  ///< of pages with two slots; empty until one is listed
     u32 next_physical_;
     u32 next_index_ = 0;
     std::vector<u32> free_physical_;

@@ -65,6 +65,20 @@ class shadow_machine final : public sink {
     }
     void commit(unsigned core) override;
     void abort(unsigned core) override;
+    /// The state of its page comes from memory first, and some calls later what that leads to.
+    void expect(unsigned core, u64 address) override {
+        if (is_persistent(address) && address / shadow::page_size < pages_.size()) {
+            __builtin_prefetch(&pages_[address / shadow::page_size], 1);
+        }
+        std::swap(address, expected_[expected_at_++ % expected_.size()]);
+        if (!is_persistent(address) || address / shadow::page_size >= pages_.size()) return;
+        const page_state& p = pages_[address / shadow::page_size];
+        const unsigned line = line_in_page(address);
+        caches_.expect(line_number(p.slot[0], line));
+        if (p.has_entry()) caches_.expect(line_number(p.slot[1], line));
+        const u64 out = tlbs_.expect(core, address / shadow::page_size);
+        if (out < pages_.size()) __builtin_prefetch(&pages_[out], 1);
+    }
     void shootdown(u64 address) override {
         ++n_.shootdowns;
         for (unsigned i = tlbs_.drop(page_of(address)); i != 0; --i) send_message();
@@ -84,7 +98,7 @@ class shadow_machine final : public sink {
         n_.write_backs = caches_.write_backs() - write_backs_before_;
         return n_;
     }
-    [[nodiscard]] wear_summary wear_of_lines() const { return wear_.summary(); }
+    [[nodiscard]] wear_summary wear_of_lines() { return wear_.summary(); }
     [[nodiscard]] u64 entries() const noexcept { return entries_; }
     [[nodiscard]] Observer& observer() noexcept { return observer_; }
     /// Counts from here on; the machine stays as it is.
@@ -196,7 +210,8 @@ class shadow_machine final : public sink {
     std::array<core_state, max_cores> cores_{};
     std::vector<std::array<shadow::line_set, max_cores>> mine_;  ///< only if there are several
     std::vector<shadow::page_change> changes_;  ///< of the running commit; by table index
-    std::vector<u64> leaving_;
+    std::array<u64, 6> expected_{};
+    std::size_t expected_at_ = 0;
     std::vector<u64> new_table_lines_;    ///< to be durable before the next record
     std::vector<u64> dirty_table_lines_;  ///< since the last truncation
     std::vector<u8> is_dirty_;            ///< by line of the table
@@ -287,8 +302,7 @@ void shadow_machine<Observer>::translate(unsigned core, u64 page, bool is_load) 
 /// Pages that no TLB holds any more.
 template <class Observer>
 void shadow_machine<Observer>::leave_tlb() {
-    leaving_ = tlbs_.gone();
-    for (const u64 v : leaving_) {
+    for (const u64 v : tlbs_.gone()) {
         if (v >= pages_.size()) continue;
         page_state& p = pages_[v];
         if (!p.has_entry()) continue;

@@ -30,6 +30,10 @@ class sink {
     virtual void begin(unsigned core) = 0;
     virtual void commit(unsigned core) = 0;
     virtual void abort(unsigned core) = 0;
+    /// How many events before the access a caller that knows of it says so by expect().
+    static constexpr std::size_t ahead = 12;
+    /// A hint, which changes no count: an access to it follows soon.
+    virtual void expect(unsigned /*core*/, u64 /*address*/) {}
     /// The operating system removes a page from all TLBs.
     virtual void shootdown(u64 /*address*/) {}
 };
@@ -54,6 +58,9 @@ class fan_out final : public sink {
     }
     void abort(unsigned core) override {
         for (sink* s : to_) s->abort(core);
+    }
+    void expect(unsigned core, u64 address) override {
+        for (sink* s : to_) s->expect(core, address);
     }
     void shootdown(u64 address) override {
         for (sink* s : to_) s->shootdown(address);

@@ -60,6 +60,17 @@ class tlbs {
         return was_second ? found::second : found::nowhere;
     }
 
+    /// An access of this core to the page follows before long. The page that may leave the last TLB
+    /// for it, or ~0.
+    u64 expect(unsigned core, u64 page) const {
+        if (page >= pages_.size()) return none;
+        __builtin_prefetch(&pages_[page], 1);
+        const u64 out =
+            ways_ == 0 ? first_[core].page[first_[core].tail()] : set_of(core, page)[ways_ - 1];
+        if (out != none) __builtin_prefetch(&pages_[out], 1);
+        return out;
+    }
+
     /// Removes a page from all TLBs: a shootdown. The number of cores that had it.
     unsigned drop(u64 page) {
         gone_.clear();

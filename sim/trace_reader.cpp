@@ -100,45 +100,67 @@ class reader {
         const u64 end = is_persistent(found) ? h.pages << 12 : 2 * volatile_memory;
         return found < end && bytes <= end - found;
     }
+    /// Decodes the block, then passes its events on, with hints of those that follow.
     bool pass(u32 count, const trace_header& h, sink& to) {
         at_ = 0;
+        events_.clear();
         for (u32 i = 0; i < count; ++i) {
-            if (at_ >= payload_.size() || !event(h, to)) return false;
+            if (at_ >= payload_.size() || !event(h)) return false;
         }
-        return at_ == payload_.size();
+        if (at_ != payload_.size()) return false;
+        for (std::size_t i = 0; i < events_.size(); ++i) {
+            if (i + sink::ahead < events_.size()) expect(events_[i + sink::ahead], to);
+            pass_one(events_[i], to);
+        }
+        return true;
     }
-    [[nodiscard]] bool event(const trace_header& h, sink& to) {
+    struct event_in_trace {
+        u64 address;
+        u32 bytes;
+        u8 kind;
+        u8 core;
+    };
+    static void expect(const event_in_trace& e, sink& to) {
+        if (e.kind == load_kind || e.kind == store_kind) to.expect(e.core, e.address);
+    }
+    static void pass_one(const event_in_trace& e, sink& to) {
+        if (e.kind == load_kind) to.load(e.core, e.address, e.bytes);
+        if (e.kind == store_kind) to.store(e.core, e.address, e.bytes);
+        if (e.kind == begin_kind) to.begin(e.core);
+        if (e.kind == commit_kind) to.commit(e.core);
+        if (e.kind == abort_kind) to.abort(e.core);
+        if (e.kind == shootdown_kind) to.shootdown(e.address);
+    }
+    void decoded(unsigned kind, unsigned core, u64 address = 0, u64 bytes = 0) {
+        events_.push_back(
+            {address, static_cast<u32>(bytes), static_cast<u8>(kind), static_cast<u8>(core)});
+    }
+    [[nodiscard]] bool event(const trace_header& h) {
         const auto head = static_cast<unsigned>(payload_[at_++]);
         const unsigned core = head >> core_shift & core_mask;
         const unsigned kind = head & kind_mask;
         if (core >= cores_) return false;
-        if (kind == load_kind || kind == store_kind) return access(head, core, h, to);
+        if (kind == load_kind || kind == store_kind) return access(head, core, h);
         if ((head >> size_shift) != 0) return false;
         if (kind == shootdown_kind) {
             u64 at = 0;
             if (!address(core, 1, h, at)) return false;
-            to.shootdown(at);
+            decoded(kind, core, at);
             return true;
         }
         // Only a core's own transactions end, and one at a time.
         if (kind > abort_kind || (kind == begin_kind) == runs_[core]) return false;
         runs_[core] = kind == begin_kind;
-        if (kind == begin_kind) to.begin(core);
-        if (kind == commit_kind) to.commit(core);
-        if (kind == abort_kind) to.abort(core);
+        decoded(kind, core);
         return true;
     }
-    [[nodiscard]] bool access(unsigned head, unsigned core, const trace_header& h, sink& to) {
+    [[nodiscard]] bool access(unsigned head, unsigned core, const trace_header& h) {
         u64 bytes = u64{1} << (head >> size_shift & 3);
         if ((head & odd_size) != 0 && !varint(bytes)) return false;
         if (bytes == 0 || bytes > max_access_bytes) return false;
         u64 at = 0;
         if (!address(core, bytes, h, at)) return false;
-        if ((head & kind_mask) == load_kind) {
-            to.load(core, at, static_cast<unsigned>(bytes));
-        } else {
-            to.store(core, at, static_cast<unsigned>(bytes));
-        }
+        decoded(head & kind_mask, core, at, bytes);
         return true;
     }
 
@@ -149,6 +171,7 @@ class reader {
     u32 cores_ = 1;
     std::vector<std::byte> payload_;
     std::size_t at_ = 0;
+    std::vector<event_in_trace> events_;  ///< of the block
     std::array<u64, 4> last_{};
     std::array<bool, 4> runs_{};
 };

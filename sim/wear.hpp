@@ -18,22 +18,28 @@ struct wear_summary {
     u64 p99 = 0;
 };
 
-/// Counts for pages of 64 lines; pages that were never written take a pointer each.
+/// Counts for groups of lines: so many that the pointers to groups stay in a cache. A group that
+/// was never written takes its pointer. Writes are counted some hundreds at a time: then the counts
+/// come from memory side by side.
 class wear {
    public:
     void write(u64 line) {
-        const u64 page = line / lines_a_page;
-        if (page >= pages_.size()) pages_.resize(std::max(page + 1, pages_.size() * 2));
-        if (!pages_[page]) pages_[page] = std::make_unique<counts>();
-        ++(*pages_[page])[line % lines_a_page];
+        newest_[used_++] = line;
+        if (used_ == newest_.size()) count_newest();
     }
-    void clear() { pages_.clear(); }
-    [[nodiscard]] wear_summary summary() const {
+    void clear() {
+        used_ = 0;
+        for (const auto& group : groups_) {
+            if (group) group->fill(0);
+        }
+    }
+    [[nodiscard]] wear_summary summary() {
+        count_newest();
         std::vector<u32> all;
         wear_summary s;
-        for (const auto& page : pages_) {
-            if (!page) continue;
-            for (const u32 n : *page) {
+        for (const auto& group : groups_) {
+            if (!group) continue;
+            for (const u32 n : *group) {
                 if (n != 0) all.push_back(n);
             }
         }
@@ -48,9 +54,26 @@ class wear {
     }
 
    private:
-    static constexpr u64 lines_a_page = 64;
-    using counts = std::array<u32, lines_a_page>;
-    std::vector<std::unique_ptr<counts>> pages_;
+    static constexpr u64 lines_a_group = 4096;
+    using counts = std::array<u32, lines_a_group>;
+    static constexpr u64 ahead = 16;  ///< counts that are fetched at the same time
+
+    u32& count_of(u64 line) {
+        const u64 group = line / lines_a_group;
+        if (group >= groups_.size()) groups_.resize(std::max(group + 1, groups_.size() * 2));
+        if (!groups_[group]) groups_[group] = std::make_unique<counts>();
+        return (*groups_[group])[line % lines_a_group];
+    }
+    void count_newest() {
+        for (u64 i = 0; i < used_; ++i) {
+            if (i + ahead < used_) __builtin_prefetch(&count_of(newest_[i + ahead]), 1);
+            ++count_of(newest_[i]);
+        }
+        used_ = 0;
+    }
+    std::vector<std::unique_ptr<counts>> groups_;
+    std::array<u64, 512> newest_{};  ///< written, and not counted yet
+    u64 used_ = 0;
 };
 
 }  // namespace hf::sim

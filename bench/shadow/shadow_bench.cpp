@@ -53,7 +53,11 @@ class recorded_accesses final : public sim::sink {
     void commit(unsigned) override { steps_.push_back(3); }
     void abort(unsigned) override {}
     void replay(sim::sink& to) const {
-        for (const u64 step : steps_) {
+        for (std::size_t i = 0; i < steps_.size(); ++i) {
+            const u64 later =
+                i + sim::sink::ahead < steps_.size() ? steps_[i + sim::sink::ahead] : 2;
+            if ((later & 3) < 2) to.expect(0, later >> 2);
+            const u64 step = steps_[i];
             if ((step & 3) == 0) to.load(0, step >> 2, 8);
             if ((step & 3) == 1) to.store(0, step >> 2, 8);
             if ((step & 3) == 2) to.begin(0);

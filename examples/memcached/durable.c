@@ -5,6 +5,7 @@
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <time.h>
 
 struct durable_state* durable;
@@ -16,14 +17,50 @@ static void fail(const char* what) {
     exit(EXIT_FAILURE);
 }
 
-bool durable_open(void) {
-    const char* const path = getenv("MEMCACHED_DURABLE");
-    if (path == NULL) {
-        fprintf(stderr, "memcached: MEMCACHED_DURABLE must name the file of the durable data\n");
+static void refuse(const char* what) {
+    fprintf(stderr, "memcached: %s\n", what);
+    exit(EXIT_FAILURE);
+}
+
+/* A number of the environment; 0: it is not set. */
+static unsigned long number(const char* name, unsigned long max) {
+    const char* const text = getenv(name);
+    if (text == NULL) return 0;
+    char* end;
+    const unsigned long n = strtoul(text, &end, 10);
+    if (end == text || *end != '\0' || *text == '-' || n == 0 || n > max) {
+        fprintf(stderr, "memcached: %s must be a number from 1 to %lu, not \"%s\"\n", name, max,
+                text);
         exit(EXIT_FAILURE);
     }
-    const struct hf_group_options options = {.stores = HF_STORES_ANNOUNCED,
-                                             .program = "memcached 1.6.18"};
+    return n;
+}
+
+static enum hf_stores stores(void) {
+    const char* const text = getenv("MEMCACHED_DURABLE_STORES");
+    if (text != NULL && strcmp(text, "pages") == 0) return HF_STORES_TRACKED;
+    if (text != NULL && strcmp(text, "announced") != 0) {
+        refuse("MEMCACHED_DURABLE_STORES must be announced or pages");
+    }
+#ifdef DURABLE_WITHOUT_PLUGIN
+    if (text != NULL) refuse("this program was built without the plugin: its stores are pages");
+    return HF_STORES_TRACKED;
+#else
+    return HF_STORES_ANNOUNCED;
+#endif
+}
+
+bool durable_open(bool preallocated) {
+    const char* const path = getenv("MEMCACHED_DURABLE");
+    if (path == NULL) refuse("MEMCACHED_DURABLE must name the file of the durable data");
+    if (preallocated) {
+        refuse("-L and -e would keep items outside of the durable data: leave them out");
+    }
+    const struct hf_group_options options = {
+        .stores = stores(),
+        .period_us = 1000 * (uint32_t)number("MEMCACHED_DURABLE_MS", 3600 * 1000),
+        .max_bytes = (uint64_t)number("MEMCACHED_DURABLE_MAX", 1 << 20) << 20,
+        .program = "memcached 1.6.18"};
     if (hf_group_open(path, &options) != 0) fail(path);
     if ((region = hf_region_open("memcached")) == NULL) fail("cannot open its region");
     durable = hf_root_get(region, "state");
@@ -56,6 +93,21 @@ void durable_flushed(void) {
     durable->oldest_live = settings.oldest_live;
     durable->oldest_cas = settings.oldest_cas;
     hf_section_end();
+}
+
+void durable_stats(ADD_STAT add_stats, void* c) {
+    struct hf_section_numbers n;
+    hf_section_numbers_get(&n);
+    APPEND_STAT("ticket", "%llu", (unsigned long long)hf_section_ticket());
+    APPEND_STAT("durable", "%llu", (unsigned long long)hf_section_durable());
+    APPEND_STAT("cuts", "%llu", (unsigned long long)n.cuts);
+    APPEND_STAT("failed_cuts", "%llu", (unsigned long long)n.failed);
+    APPEND_STAT("longest_between_us", "%llu", (unsigned long long)n.longest_ns / 1000);
+    APPEND_STAT("last_pause_us", "%llu", (unsigned long long)n.last_pause_ns / 1000);
+    APPEND_STAT("longest_pause_us", "%llu", (unsigned long long)n.longest_pause_ns / 1000);
+    APPEND_STAT("sections", "%llu", (unsigned long long)n.sections);
+    APPEND_STAT("lines", "%llu", (unsigned long long)n.lines);
+    APPEND_STAT("undone_lines", "%llu", (unsigned long long)n.undone_lines);
 }
 
 void* durable_allocate(size_t size) { return hf_alloc(region, size); }

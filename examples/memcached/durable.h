@@ -7,6 +7,8 @@
 // names.
 //
 // After a restart:
+//   - crawlers that were passing through a list are taken out of it; they lie in `durable` because
+//     items point to them meanwhile;
 //   - linked items get the reference count 1, for no connection exists;
 //   - chunks that are neither linked nor in a free list, because a connection was filling them or
 //     the rebalancer was moving them, are freed;
@@ -50,6 +52,8 @@ struct durable_state {
     unsigned int lru_sizes[POWER_LARGEST];
     uint64_t lru_bytes[POWER_LARGEST];
     uint64_t newest_cas;
+    /* crawler.c */
+    crawler lru_crawlers[POWER_LARGEST];
     /* slabs.c */
     slabclass_t classes[MAX_NUMBER_OF_SLAB_CLASSES];
     size_t allocated;
@@ -65,8 +69,17 @@ struct durable_state {
 extern struct durable_state* durable;
 
 /* Opens the region in the file that MEMCACHED_DURABLE names. Ends the process with a message if it
- * cannot. Returns true iff the state of an earlier process was found. */
-bool durable_open(void);
+ * cannot, or if memory is preallocated (-L, -e): items would lie outside of the region. Returns true
+ * iff the state of an earlier process was found. From the environment besides:
+ *
+ *   MEMCACHED_DURABLE_STORES  announced (the default; needs the plugin) or pages
+ *   MEMCACHED_DURABLE_MS      from one cut to the next, in milliseconds
+ *   MEMCACHED_DURABLE_MAX     the largest size of the file, in MiB */
+bool durable_open(bool preallocated);
+
+/* For the command "stats durable". `ticket`: the cut that contains what was stored before. Once
+ * `durable` is at least that, no crash undoes it. */
+void durable_stats(ADD_STAT add_stats, void* c);
 
 /* Memory of the region; NULL if there is none left. */
 void* durable_allocate(size_t size);
@@ -80,5 +93,6 @@ void durable_flushed(void);
 /* The lock protects no persistent invariant: a background thread holds it while it works. */
 void durable_not_a_section(pthread_mutex_t* lock);
 
-/* slabs.c, with its private state: the repair after a restart, before any thread is started. */
+/* The repair after a restart, before any thread is started, where the private state is. */
+void crawler_durable_repair(void);
 void slabs_durable_repair(void);

@@ -66,7 +66,7 @@ struct hf_group_options {
     enum hf_stores stores;
     uint64_t bytes;       /* of a new file; 0: 64 MiB. It grows when more is allocated */
     uint64_t max_bytes;   /* 0: the whole window of 1 TiB */
-    uint32_t period_us;   /* from one cut to the next; 0: 10 ms (announced) or 500 ms (tracked);
+    uint32_t period_us;   /* from one cut to the next; 0: 10 ms in place, else 500 ms;
                              graph: from one look at the logs to the next; 0: 1 ms */
     uint32_t patience_us; /* of the first attempt to cut; 0: 1 ms. It doubles after a failure;
                              graph: a section waits for room in its log; 0: 10 s. Then the process

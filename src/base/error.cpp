@@ -54,26 +54,6 @@ std::string_view to_string(medium_kind m) noexcept {
     return "unknown";
 }
 
-std::string_view to_string(discipline d) noexcept {
-    switch (d) {
-        case discipline::transient:
-            return "transient";
-        case discipline::logged:
-            return "logged";
-        case discipline::incll:
-            return "incll";
-        case discipline::snapshot:
-            return "snapshot";
-        case discipline::transaction:
-            return "transaction";
-        case discipline::eager:
-            return "eager";
-        case discipline::section:
-            return "section";
-    }
-    return "unknown";
-}
-
 std::string error::to_string() const {
     std::string line = "cannot " + what;
     if (!where.empty()) line += " (" + where + ")";

@@ -1,7 +1,7 @@
 // heap.cpp: the public heap (include/holdfast/heap.hpp) over a core.
 #include "base/check.hpp"
-#include "epoch/epoch_area.hpp"
 #include "heap/core.hpp"
+#include "heap/look.hpp"
 #include "transaction/transaction_area.hpp"
 
 #include <utility>
@@ -138,9 +138,6 @@ region_options for_heaps(const heap_options& options) {
     return o;
 }
 
-constexpr layout::room_format heap_rooms[] = {epoch_format, alloc_format, transaction_format,
-                                              heap_format};
-
 }  // namespace
 
 heap_base::heap_base(std::unique_ptr<core> c) noexcept
@@ -173,7 +170,8 @@ result<heap_base> heap_base::open(const std::filesystem::path& path, std::string
                                   const heap_options& options, isolation kept) {
     opening_options o;
     o.file = for_heaps(options);
-    o.rooms = heap_rooms;
+    o.rooms = heap_rooms();
+    o.upgrades = transaction_upgrades();
     auto opened = open_region(path, o);
     if (!opened) return tl::unexpected(opened.error());
     auto c = core::open(std::move(*opened), brand, options, kept);

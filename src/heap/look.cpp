@@ -50,7 +50,8 @@ result<heap_look> heap_look::open(const std::filesystem::path& path) {
     look.opened_ = std::move(*opened);
     // Before the formats: the rooms of other disciplines are unknown here.
     if (auto ok = check_discipline(look.file()); !ok) return tl::unexpected(ok.error());
-    if (auto ok = check_formats(look.file(), rooms, {}); !ok) return tl::unexpected(ok.error());
+    auto ready = upgrade(*look.opened_.file, rooms, transaction_upgrades());
+    if (!ready) return tl::unexpected(ready.error());
     epoch_options by_hand;
     by_hand.epoch = no_clock;
     auto epochs = epoch_manager::open(look.opened_, by_hand);

@@ -2,6 +2,7 @@
 
 #include "heap/look.hpp"
 #include "transaction/opening.hpp"
+#include "transaction/transaction_area.hpp"
 
 #include <algorithm>
 #include <unordered_set>
@@ -198,6 +199,7 @@ result<mend_tally> mend_heap(const std::filesystem::path& path, const mend_optio
     o.file.mode = open_mode::open_existing;
     o.file.kind = discipline::transaction;
     o.rooms = heap_rooms();
+    o.upgrades = transaction_upgrades();
     auto opened = open_region(path, o);
     if (!opened) return tl::unexpected(opened.error());
     transactional_region up(std::move(*opened));

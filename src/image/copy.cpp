@@ -3,6 +3,7 @@
 #include "base/byte_lock.hpp"
 #include "base/clock.hpp"
 #include "base/os_error.hpp"
+#include "discipline/registry.hpp"
 #include "image/clone.hpp"
 #include "journal/copy_gate.hpp"
 #include "persist/detect.hpp"
@@ -60,9 +61,9 @@ result<std::optional<layout::superblock>> session_in_memory(const file_handle& f
     return newest;
 }
 
-/// A process can only pause changes that belong to epochs.
 bool can_keep_still(discipline kind) {
-    return kind == discipline::incll || kind == discipline::logged;
+    const registry::row* r = registry::find(kind);
+    return r != nullptr && r->pauses_for_copies;
 }
 
 /// nullopt: it is just being opened or closed.

@@ -1,18 +1,12 @@
 #include "map/copy.hpp"
 
-#include "image/partial.hpp"
+#include "discipline/registry.hpp"
+#include "image/ready_copy.hpp"
 #include "map/engine.hpp"
 #include "map/inspect.hpp"
 
-#include <system_error>
-
 namespace hf {
 namespace {
-
-bool is_same(const std::filesystem::path& a, const std::filesystem::path& b) {
-    std::error_code none;  // an error, for instance a missing file, counts as "not the same"
-    return std::filesystem::equivalent(a, b, none);
-}
 
 /// Opens the image, which recovers it, and closes it cleanly.
 template <class D>
@@ -49,27 +43,21 @@ result<void> settle(const std::filesystem::path& image, discipline kind) {
             return settle<logged_discipline>(image);
         case discipline::snapshot:
             return settle_snapshot(image);
-        case discipline::transaction:
-            return failure({errc::incompatible, "copy the region", image.string(),
-                            "its discipline is transaction, and this copies maps and snapshots",
-                            "copy the file while no program has it open"});
-        case discipline::section:
-            return failure({errc::incompatible, "copy the region", image.string(),
-                            "its discipline is section, and this copies maps and snapshots",
-                            "copy the file while no program has it open"});
         case discipline::eager:
             return {};  // needs no recovery: an eager region is consistent at any moment
-        case discipline::transient:
+        default:
             break;
     }
+    const registry::row& r = *registry::find(kind);
     return failure({errc::incompatible, "copy the region", image.string(),
-                    "its discipline is transient: nothing in it outlives its process",
-                    "copy a region of another discipline"});
+                    "its discipline is " + std::string(r.name) + ": " + std::string(r.contents),
+                    r.is_durable ? "copy the file while no program has it open"
+                                 : "copy a region of another discipline"});
 }
 
 /// Audits the copy; a damaged one is not kept.
-result<void> verify(const std::filesystem::path& image, discipline kind,
-                    const std::filesystem::path& from) {
+result<void> verify(const std::filesystem::path& image, const std::filesystem::path& from,
+                    discipline kind) {
     if (kind == discipline::snapshot) return {};
     const auto report = audit_map(image);
     if (!report) return tl::unexpected(report.error());
@@ -86,19 +74,10 @@ result<void> verify(const std::filesystem::path& image, discipline kind,
 result<detail::image_facts> copy_store(const std::filesystem::path& from,
                                        const std::filesystem::path& to, bool replace,
                                        const detail::copy_progress& progress) {
-    if (is_same(from, to) || is_same(from, to.string() + ".partial")) {
-        return failure({errc::usage, "copy the region", from.string(),
-                        "the copy would take its place", "choose another name for the copy"});
-    }
-    auto place = detail::partial_region::prepare(to, replace);
-    if (!place) return tl::unexpected(place.error());
-    auto facts = detail::copy_image(from, place->path(), progress);
-    if (!facts) return facts;
-    if (auto ok = settle(place->path(), facts->kind); !ok) return tl::unexpected(ok.error());
-    if (auto ok = verify(place->path(), facts->kind, from); !ok) return tl::unexpected(ok.error());
-    if (auto ok = detail::renew_identity(place->path()); !ok) return tl::unexpected(ok.error());
-    if (auto ok = place->finish(); !ok) return tl::unexpected(ok.error());
-    return facts;
+    const auto by_kind = [](const std::filesystem::path& image, discipline kind) {
+        return settle(image, kind);
+    };
+    return detail::make_ready_copy(from, to, replace, progress, {by_kind, verify});
 }
 
 }  // namespace hf

@@ -1,8 +1,5 @@
-// map/copy.hpp: makes a copy of a region that is ready for use.
-//
-// Purpose. Takes the image of image/copy.hpp, recovers it under a temporary name, closes it
-// cleanly, gives it an identity of its own, and renames it. The copy is a different region: both
-// may be written from then on, and the journal of one does not fit the other.
+// map/copy.hpp: makes a copy of a map, or of a snapshot, that is ready for use
+// (image/ready_copy.hpp).
 #pragma once
 
 #include "image/copy.hpp"

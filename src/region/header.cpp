@@ -1,6 +1,7 @@
 #include "region/header.hpp"
 
 #include "base/os_error.hpp"
+#include "discipline/registry.hpp"
 #include "region/arena.hpp"
 #include "region/file.hpp"
 
@@ -78,7 +79,7 @@ constexpr u64 offset_of_copy(unsigned copy) noexcept { return copy * u64{sizeof(
 
 // A valid checksum over values that no Holdfast writes.
 result<void> check_values(const superblock& s, u64 offset, const std::string& path) {
-    if (!layout::is_known(s.kind)) {
+    if (registry::find(s.kind) == nullptr) {
         return incompatible(path, offset,
                             "its discipline has the unknown number " +
                                 std::to_string(static_cast<unsigned>(s.kind)),

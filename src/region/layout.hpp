@@ -170,11 +170,6 @@ static_assert(offsetof(header, segments) == 0x5000);
 static_assert(offsetof(header, reserved2) == 0xD000);
 static_assert(std::atomic<u64>::is_always_lock_free && sizeof(std::atomic<u64>) == 8);
 
-/// Numbers of disciplines that this code knows.
-[[nodiscard]] constexpr bool is_known(hf::discipline d) noexcept {
-    return d >= discipline::transient && d <= discipline::section;
-}
-
 [[nodiscard]] u64 superblock_checksum(const superblock& s) noexcept;
 /// Of all that a root with this value says; never 0.
 [[nodiscard]] u64 root_checksum(const root& r, u64 value) noexcept;

@@ -1,6 +1,7 @@
 #include "region/region.hpp"
 
 #include "base/os_error.hpp"
+#include "discipline/registry.hpp"
 #include "persist/detect.hpp"
 #include "persist/persist_point.hpp"
 #include "region/header.hpp"
@@ -31,9 +32,8 @@ result<void> check_options(const region_options& o, const std::string& name) {
     if (o.mode > open_mode::inspect) {
         return absurd("the open mode is unknown", "use one of open_mode");
     }
-    if (!layout::is_known(o.kind)) {
-        return absurd("the discipline is unknown",
-                      "use transient, logged, incll, snapshot, transaction, eager or section");
+    if (registry::find(o.kind) == nullptr) {
+        return absurd("the discipline is unknown", "use " + registry::all_names());
     }
     if (o.flush > flush_policy::never) {
         return absurd("the flush policy is unknown", "use one of flush_policy");

@@ -28,6 +28,11 @@ class change {
             graph_->touch(by_, p, n);
         }
     }
+    /// [p, p + n) was free at the last cut and has just been taken: its stores need no undo.
+    void own_fresh(const void* p, std::size_t n) noexcept {
+        if (undo_ != nullptr) undo_->own_fresh(by_, p, n);
+    }
+    [[nodiscard]] u64 epoch() const noexcept { return epoch_; }
     template <class T>
     void store(T& field, std::type_identity_t<T> value) noexcept(!crashes_throw) {
         static_assert(std::is_trivially_copyable_v<T>);

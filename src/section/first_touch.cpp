@@ -25,6 +25,7 @@ first_touch::first_touch(region& r)
     void* const p = ::mmap(nullptr, tag_bytes, PROT_READ | PROT_WRITE,
                            MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     HF_CHECK(p != MAP_FAILED, "no address space for the tags of a region's lines");
+    ::madvise(p, tag_bytes, MADV_HUGEPAGE);  // a wish: random lines miss the TLB otherwise
     tags_ = static_cast<std::atomic<u8>*>(p);
 }
 
@@ -45,22 +46,50 @@ void first_touch::claim(thread_record& by, u64 line, u64 epoch) noexcept(!crashe
     while (tags_[line].load(std::memory_order_acquire) == busy) pause.wait();
 }
 
+void first_touch::own_fresh(thread_record& by, const void* p, std::size_t n) noexcept {
+    const u64 end = line_of(static_cast<const std::byte*>(p) + n);
+    for (u64 l = line_of(static_cast<const std::byte*>(p) + line_size - 1); l < end; ++l) {
+        u8 seen = untouched;
+        if (tags_[l].compare_exchange_strong(seen, touched, std::memory_order_acq_rel)) {
+            by.lines.push(l);
+        }
+    }
+}
+
 void first_touch::append(thread_record& by, u64 line, u64 epoch) noexcept(!crashes_throw) {
     const log_object image{line * line_size, line_size};
     thread_log& mine = (*logs_)[by.index];
     if (!mine.attached.load(std::memory_order_relaxed)) [[unlikely]] {
-        mine.writer.attach(region_, static_cast<u16>(by.index + 1));
-        mine.attached.store(true, std::memory_order_release);
+        attach(mine, by.index);
     }
     auto done = mine.writer.append({&image, 1}, epoch);
     if (!done) fatal(("the undo log of sections is full: " + done.error().to_string()).c_str());
     HF_PERSIST_POINT("section U0: a line's undo entry is durable before the line is stored to");
-    // Counted by the thread that appends; a moment's lag does not matter to should_cut().
-    lines_.fetch_add(1, std::memory_order_relaxed);
-    const u64 before = epoch_bytes_.fetch_add(2 * line_size, std::memory_order_relaxed);
+    const u64 lines = mine.lines.load(std::memory_order_relaxed) + 1;
+    mine.lines.store(lines, std::memory_order_relaxed);
+    if (lines % told_lines != 0) return;
+    // Told now and then: a little lag does not matter to should_cut().
+    const u64 before =
+        epoch_bytes_.fetch_add(told_lines * 2 * line_size, std::memory_order_relaxed);
     if (before > 2 * limit_ && gate_ != nullptr) [[unlikely]] {
         gate_->hold();
     }
+}
+
+void first_touch::attach(thread_log& mine, u32 index) {
+    mine.writer.attach(region_, static_cast<u16>(index + 1));
+    u32 seen = logs_used_.load(std::memory_order_relaxed);
+    while (seen <= index && !logs_used_.compare_exchange_weak(seen, index + 1)) {
+    }
+    mine.attached.store(true, std::memory_order_release);
+}
+
+u64 first_touch::lines() const noexcept {
+    u64 n = 0;
+    for (u32 i = 0; i < logs_used_.load(std::memory_order_acquire); ++i) {
+        n += (*logs_)[i].lines.load(std::memory_order_relaxed);
+    }
+    return n;
 }
 
 void first_touch::write_back(const thread_table& threads) const noexcept {

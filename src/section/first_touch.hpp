@@ -18,6 +18,9 @@
 //  U-b  A line has one entry in an epoch. So entries can be applied in any order.
 //  U-c  At an open gate after a cut all tags are untouched: reset() clears those that the threads'
 //       lists name. Tags do not count epochs, so they cannot wrap (rule C8).
+//  U-d  Lines of memory that was free at the last cut need no entry: whatever they hold after a
+//       crash, the cut calls them free. The heap claims those of a large block as it takes it; they
+//       are written back at the cut like all others, before the cut counts the block as taken.
 //
 // Persist order. section U0: the entry is durable before touch() returns; the rest in group.hpp.
 // Bounds. A line is logged once an epoch, in 128 bytes: the log of an epoch is at most twice the
@@ -29,6 +32,7 @@
 #include "region/region.hpp"
 #include "section/gate.hpp"
 #include "section/threads.hpp"
+#include "section/touched.hpp"
 #include "undo/undo_log.hpp"
 
 #include <array>
@@ -56,6 +60,10 @@ class first_touch {
         }
     }
 
+    /// By a thread that is inside and has just taken [p, p + n), which has been free since before
+    /// the last cut. Its whole lines count as touched without an entry (U-d).
+    void own_fresh(thread_record& by, const void* p, std::size_t n) noexcept;
+
     /// The gate is closed. Writes the lines of all threads back, and fences (U2).
     void write_back(const thread_table& threads) const noexcept;
     /// The gate is closed and the epoch is counted. The lists are empty, and no line is touched.
@@ -67,11 +75,13 @@ class first_touch {
     }
     /// From here on a log of twice that length holds new sections at the gate.
     void hold_at(gate* entrance) noexcept { gate_ = entrance; }
-    [[nodiscard]] u64 lines() const noexcept { return lines_.load(std::memory_order_relaxed); }
+    /// Lines with an entry so far.
+    [[nodiscard]] u64 lines() const noexcept;
+    [[nodiscard]] const std::atomic<u8>* tags() const noexcept { return tags_; }
     [[nodiscard]] u64 log_bytes() const noexcept { return 2 * line_size * lines(); }
 
    private:
-    enum tag : u8 { untouched = 0, busy = 1, touched = 2 };
+    enum tag : u8 { untouched = 0, busy = 1, touched = touched_tag };
 
     [[nodiscard]] u64 line_of(const void* p) const noexcept {
         return (reinterpret_cast<u64>(p) & window_mask) / line_size;
@@ -82,14 +92,18 @@ class first_touch {
     struct alignas(64) thread_log {
         std::atomic<bool> attached{false};
         log_writer writer;
+        std::atomic<u64> lines{0};  ///< stored to by the owner only
     };
+    /// A thread tells the length of its log after that many entries.
+    static constexpr u64 told_lines = 16;
+    void attach(thread_log& mine, u32 index);
 
     region& region_;
     std::atomic<u8>* tags_;
     u64 limit_;
     gate* gate_ = nullptr;
     std::unique_ptr<std::array<thread_log, max_threads>> logs_;
-    std::atomic<u64> lines_{0};
+    std::atomic<u32> logs_used_{0};  ///< logs past these have never been attached
     alignas(64) std::atomic<u64> epoch_bytes_{0};
 };
 

@@ -21,7 +21,6 @@ constexpr auto longest_dependence = std::chrono::seconds(10);
 constexpr auto disk_wait = std::chrono::milliseconds(1);
 constexpr int disk_waits = 100;
 
-constinit std::atomic<runtime*> instance{nullptr};
 constinit std::once_flag made;
 
 void raise_to(std::atomic<u64>& maximum, u64 value) noexcept {
@@ -80,9 +79,10 @@ result<group_options> options_of(const hf_group_options& o, const std::string& p
                     "the program's name has more than 63 bytes", "choose a shorter one"});
 }
 
-cutter_pace pace_of(const hf_group_options& o) {
+/// `in_place`: a cut costs no disk. Otherwise pages are copied for each.
+cutter_pace pace_of(const hf_group_options& o, bool in_place) {
     cutter_pace p;
-    if (o.stores != HF_STORES_ANNOUNCED) p.period_ns = p.look_ns = 500'000'000;
+    if (!in_place) p.period_ns = p.look_ns = 500'000'000;
     if (o.period_us != 0) p.period_ns = u64{o.period_us} * 1000;
     if (o.patience_us != 0) p.patience_ns = u64{o.patience_us} * 1000;
     return p;
@@ -90,15 +90,13 @@ cutter_pace pace_of(const hf_group_options& o) {
 
 }  // namespace
 
-runtime& runtime::get() noexcept {
-    if (runtime* const r = instance.load(std::memory_order_acquire)) [[likely]]
-        return *r;
+runtime& runtime::make() noexcept {
     std::call_once(made, [] {
         auto* const made_now = new (std::nothrow) runtime;
         HF_CHECK(made_now != nullptr, "no memory for the section runtime");
-        instance.store(made_now, std::memory_order_release);
+        instance_.store(made_now, std::memory_order_release);
     });
-    return *instance.load(std::memory_order_acquire);
+    return *instance_.load(std::memory_order_acquire);
 }
 
 runtime::runtime() : gate_(threads_) {
@@ -125,11 +123,12 @@ result<void> runtime::open(const std::filesystem::path& path, const hf_group_opt
     group_ = std::move(*opened);
     undo_ = group_->undo();
     graph_.store(group_->graph(), std::memory_order_release);
-    patience_ns_ = pace_of(options).patience_ns;
+    patience_ns_ = pace_of(options, undo_ != nullptr).patience_ns;
     created_ = group_->file().created();
     recovered_ = !group_->file().was_clean();
     numbers_.last_cut_ns.store(now_ns(), std::memory_order_relaxed);
     sections_at_cut_ = sections_begun();
+    if (undo_ != nullptr) show_tags(undo_->tags(), group_->file().base());
     is_in_use.store(true, std::memory_order_release);
     if (options.by_hand == 0 && !has_graph()) start_cutting(options);
     return {};
@@ -138,7 +137,7 @@ result<void> runtime::open(const std::filesystem::path& path, const hf_group_opt
 void runtime::start_cutting(const hf_group_options& options) {
     if (undo_ != nullptr) undo_->hold_at(&gate_);
     cutter_.start(
-        pace_of(options),
+        pace_of(options, undo_ != nullptr),
         [this] { return cutter::needs{needs_cut(), undo_ != nullptr && undo_->should_cut()}; },
         [this](u64 patience) { return try_cut(patience); });
 }
@@ -165,6 +164,7 @@ result<void> runtime::close() {
     }
     auto closed = group_->cut(threads_) ? group_->close() : group_->epochs().accepts_writes();
     is_in_use.store(false, std::memory_order_release);
+    hide_tags();
     undo_ = nullptr;
     graph_.store(nullptr, std::memory_order_release);
     group_.reset();
@@ -215,6 +215,7 @@ void runtime::process_ends() noexcept {
 /// A child of fork() has no region: its mappings are not inherited (MADV_DONTFORK).
 void runtime::child_begins() noexcept {
     is_in_use.store(false, std::memory_order_relaxed);
+    hide_tags();
     detail::my_record = nullptr;
 }
 

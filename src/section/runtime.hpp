@@ -18,6 +18,7 @@
 #include "section/gate.hpp"
 #include "section/group.hpp"
 #include "section/inside_runtime.hpp"
+#include "section/touched.hpp"
 
 #include <pthread.h>
 
@@ -33,14 +34,14 @@ namespace hf::section {
     return reinterpret_cast<const void*>(thread);  // NOLINT(performance-no-int-to-ptr)
 }
 
-namespace detail {
-[[gnu::tls_model("initial-exec")]] inline thread_local constinit thread_record* my_record = nullptr;
-}  // namespace detail
-
 class runtime {
    public:
     /// The one of this process. Never destroyed.
-    [[nodiscard]] static runtime& get() noexcept;
+    [[nodiscard]] static runtime& get() noexcept {
+        if (runtime* const r = instance_.load(std::memory_order_acquire)) [[likely]]
+            return *r;
+        return make();
+    }
 
     [[nodiscard]] result<void> open(const std::filesystem::path& path,
                                     const hf_group_options& options);
@@ -133,6 +134,7 @@ class runtime {
 
    private:
     runtime();
+    [[nodiscard]] static runtime& make() noexcept;
     [[gnu::noinline]] thread_record& bind() noexcept;
     static void thread_ends(void* record) noexcept;
     static void process_ends() noexcept;
@@ -147,6 +149,7 @@ class runtime {
     void note_attempt(u64 start, u64 end, bool cut) noexcept;
 
     static inline std::atomic<bool> is_in_use{false};
+    static inline constinit std::atomic<runtime*> instance_{nullptr};
     /// nullptr: epoch mode. Changes while no thread is inside and is_in_use is false.
     static inline std::atomic<graph_sections*> graph_{nullptr};
 

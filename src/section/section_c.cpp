@@ -317,7 +317,7 @@ int hf_section_cut(void) {
 
 // ---------------------------------------------------------------------------------------- hooks
 
-int hf_section_store(const void* p, size_t n) {
+[[gnu::noinline]] static int announce(const void* p, size_t n, const void* site) {
     if (!runtime::is_open() || n == 0) return 0;
     const kept_errno kept;
     HF_CHECK(!is_inside_runtime(),
@@ -327,9 +327,14 @@ int hf_section_store(const void* p, size_t n) {
     thread_record& r = all.me();
     // In graph mode no cut can fall between this call and the store.
     const bool alone = r.depth == 0 && !runtime::has_graph();
-    if (alone) all.enter(r, __builtin_return_address(0));
+    if (alone) all.enter(r, site);
     all.touch(r, p, n);
     return alone ? 1 : 0;
+}
+
+int hf_section_store(const void* p, size_t n) {
+    if (hf::section::needs_no_announcement(p, n)) return 0;
+    return announce(p, n, __builtin_return_address(0));
 }
 
 void hf_section_stored(void) {

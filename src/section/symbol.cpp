@@ -16,7 +16,7 @@ struct pipe_closer {
     void operator()(std::FILE* f) const { ::pclose(f); }
 };
 
-/// The source line of an address of code, as far as symbols and debug information tell; else empty.
+/// The place of an address of code, as far as symbols and debug information tell; else empty.
 struct place {
     std::string function;
     std::string line;  ///< "file:line"

@@ -15,6 +15,7 @@
 //   header                  rules
 //   bitmaps.hpp             committed and updated bits; which slot is read and which is written
 //   state_table.hpp         {V, P0, P1, CB} on the medium
+//   home_entry.hpp          the same for a page whose P0 is its home, with checks; the engine's
 //   journal_record.hpp      the record of one commit: packed {page, mask, value} and a checksum
 //   super_page.hpp          the other way to commit: pages whose lines hold committed bitmaps
 //   consolidation.hpp       from two slots back to one
@@ -55,6 +56,7 @@
 
 #include "shadow/bitmaps.hpp"
 #include "shadow/consolidation.hpp"
+#include "shadow/home_entry.hpp"
 #include "shadow/journal_record.hpp"
 #include "shadow/recovery.hpp"
 #include "shadow/state_table.hpp"

@@ -7,6 +7,12 @@
 
 namespace hf {
 
+std::span<const upgrade_step> transaction_upgrades() noexcept {
+    static const upgrade_step steps[] = {
+        {layout::name_of(transaction_format), 1, 2, [](region&) -> result<void> { return {}; }}};
+    return steps;
+}
+
 result<void> transactional_region::close() {
     HF_CHECK(is_open(), "a region of transactions is closed once");
     if (auto ok = engine_->close(*epochs_); !ok) return ok;

@@ -373,7 +373,7 @@ void shadow_engine::place(context& t, shadow_lane& l) noexcept {
     }
     for (const touched_page& p : l.pages) {
         if (p.flipped() == 0) continue;
-        p.second->entry->committed.fetch_xor(p.flipped(), std::memory_order_acq_rel);
+        p.second->entry->flip(p.flipped());
         p.second->recent.store(true, std::memory_order_relaxed);
         t.my_lane().note_line_once(p.second->entry);
     }
@@ -481,7 +481,7 @@ result<void> shadow_engine::close(epoch_manager&) {
     file().med().fence();
     HF_PERSIST_POINT("transaction S5: homes are durable before the table is cleared");
     slots_.each_used([&](slot& s) {
-        s.entry->page_plus_one.store(0, std::memory_order_release);
+        s.entry->name.store(0, std::memory_order_release);
         file().med().flush_line(s.entry);
     });
     file().med().fence();

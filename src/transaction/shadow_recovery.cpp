@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <optional>
 #include <string>
 #include <unordered_map>
 #include <utility>
@@ -96,6 +97,8 @@ struct used_slot {
     u64 number = 0;
     u64 page = shadow_slots::no_page;
     line_set committed = 0;
+    u64 page_read = shadow_slots::no_page;  ///< as the entry says
+    line_set named = 0;                     ///< lines of that page that records name
 };
 
 /// The table as it is, then as the records leave it.
@@ -121,6 +124,7 @@ class slot_table {
                                     "the record names a page as a slot that is none");
             }
             used_slot& s = found->second;
+            if (s.page_read == p.change.page) s.named |= p.change.mask;
             if (s.page != p.change.page) {
                 s.page = p.change.page;
                 s.committed = 0;
@@ -132,6 +136,10 @@ class slot_table {
     result<void> check() const {
         std::unordered_map<u64, u64> seen;
         for (const auto& [number, s] : slots_) {
+            if (s.page_read != shadow_slots::no_page && is_damaged(s)) {
+                return refuse_table(region_, region_.offset_of(s.entry),
+                                    "the committed bits of a page contradict their copy");
+            }
             if (s.committed == 0) continue;
             if (!seen.emplace(s.page, number).second) {
                 return refuse_table(region_, region_.offset_of(s.entry),
@@ -151,26 +159,32 @@ class slot_table {
     /// as a process that was killed has left it: every entry that was ever used is flushed.
     void clear() const {
         for (const auto& [number, s] : slots_) {
-            if (s.entry->home.load(std::memory_order_relaxed) == 0) continue;
-            s.entry->page_plus_one.store(0, std::memory_order_release);
+            if (s.entry->slot.load(std::memory_order_relaxed) == 0) continue;
+            s.entry->name.store(0, std::memory_order_release);
             region_.med().flush_line(s.entry);
         }
     }
 
    private:
+    /// SS5 of shadow_slots.hpp.
+    static bool is_damaged(const used_slot& s) noexcept {
+        const line_set committed = s.entry->committed.load(std::memory_order_relaxed);
+        const line_set copy = s.entry->copy.load(std::memory_order_relaxed);
+        return shadow::unexplained(committed, copy, s.named) != 0;
+    }
     result<void> read_entry(const slot_segment& lies, u64 i) {
         used_slot s{region_.at<slot_entry>(lies.entry_at(i)), lies.slot_at(i) / shadow::page_size};
-        if (const u64 named = s.entry->page_plus_one.load(std::memory_order_acquire); named != 0) {
-            s.page = named - 1;
-            s.committed = s.entry->committed.load(std::memory_order_acquire);
-            const bool fits = s.page >= layout::page_size / shadow::page_size &&
-                              s.page < region_.size() / shadow::page_size &&
-                              s.entry->home.load(std::memory_order_relaxed) == s.page &&
+        if (const u64 name = s.entry->name.load(std::memory_order_acquire); name != 0) {
+            const std::optional<u64> page = shadow::page_of_name(name, s.number);
+            const bool fits = page && *page >= layout::page_size / shadow::page_size &&
+                              *page < region_.size() / shadow::page_size &&
                               s.entry->slot.load(std::memory_order_relaxed) == s.number;
             if (!fits) {
                 return refuse_table(region_, lies.entry_at(i),
                                     "the table of second slots is damaged there");
             }
+            s.page = s.page_read = *page;
+            s.committed = s.entry->committed.load(std::memory_order_acquire);
         }
         slots_.emplace(s.number, s);
         return {};

@@ -34,7 +34,9 @@
 // durable. Otherwise its next owner would store to lines of a record that counts.
 //
 // Bad input. errc::corrupt, nothing changed: a damaged record (recovery.hpp), a record that names
-// what is no slot, an entry that names another place than its own, two slots of one page.
+// what is no slot, an entry that names another place than its own or whose name fails its check,
+// two slots of one page, committed bits that contradict their copy in a line that no record names.
+// Where a record names the line, its bit is written by the replay, whatever the entry says.
 #pragma once
 
 #include "transaction/recovery.hpp"

@@ -49,8 +49,8 @@ void shadow_slots::adopt(const segment& s) {
         each.memory = region_.at<std::byte>(lies.slot_at(i));
         each.entry = region_.at<slot_entry>(lies.entry_at(i));
         // SS3: a copy that was made of an open region has entries, and all lines at home.
-        if (each.entry->page_plus_one.load(std::memory_order_relaxed) != 0) {
-            each.entry->page_plus_one.store(0, std::memory_order_release);
+        if (each.entry->name.load(std::memory_order_relaxed) != 0) {
+            each.entry->name.store(0, std::memory_order_release);
             region_.med().flush_line(each.entry);
         }
         free_.push_back(&each);
@@ -117,22 +117,22 @@ bool shadow_slots::grow() {
     return true;
 }
 
-// T1 of shadow/state_table.hpp: the page's number last. No bit is set before a record is durable,
+// T1 of shadow/state_table.hpp: the page's name last. No bit is set before a record is durable,
 // so the entry says no more than that all lines are at home.
 bool shadow_slots::attach(slot& s, page& p, u64 number) noexcept {
-    s.entry->home.store(number, std::memory_order_release);
     s.entry->slot.store(s.number, std::memory_order_release);
     s.entry->committed.store(0, std::memory_order_release);
+    s.entry->copy.store(~shadow::line_set{0}, std::memory_order_release);
     slot* none = nullptr;
     if (!p.second.compare_exchange_strong(none, &s, std::memory_order_acq_rel)) return false;
-    s.entry->page_plus_one.store(number + 1, std::memory_order_release);
+    s.entry->name.store(shadow::entry_name(number, s.number), std::memory_order_release);
     s.page.store(number, std::memory_order_relaxed);
     return true;
 }
 
 void shadow_slots::detach(slot& s, page& p) noexcept {
     HF_ASSERT(p.second.load(std::memory_order_relaxed) == &s, "SS1: the slot of another page");
-    s.entry->page_plus_one.store(0, std::memory_order_release);
+    s.entry->name.store(0, std::memory_order_release);
     s.page.store(no_page, std::memory_order_relaxed);
     p.second.store(nullptr, std::memory_order_release);
 }

@@ -7,12 +7,12 @@
 // On the medium. Segments of kind slots, in each first the table, then the slots:
 //
 //     | entry of slot 0 | entry of slot 1 | ...   | slot 0 | slot 1 | ...
-//       32 bytes (shadow/state_table.hpp)           4 KiB
+//       32 bytes (shadow/home_entry.hpp)            4 KiB
 //
-//     entry:  V + 1 | P0 = V | P1 = the slot's own page | CB        V + 1 == 0: the slot is free
+//     entry:  V + 1 and a check | not CB | P1 = the slot's own page | CB      0: the slot is free
 //
-// Pages are numbered from the region's first byte. P0 and P1 follow from V and from the entry's
-// place: an entry that says anything else is damaged.
+// Pages are numbered from the region's first byte. P0 is V, and P1 follows from the entry's place:
+// an entry that says anything else is damaged.
 //
 // Invariants.
 //  SS1  A slot is free, or in one lane's stash, or the second slot of one page.
@@ -20,6 +20,8 @@
 //  SS3  At the beginning and at the end of a session every entry is free.
 //  SS4  The working image, all homes, holds the committed version of every line that no commit is
 //       writing, in memory. So a line whose bit is 1 is consolidated by a flush of its home.
+//  SS5  In a used entry CB and its copy differ, on the medium, only in lines that a record of the
+//       epoch names: both change after the record is durable (S2), the name is stored after both.
 //
 // Bounds. There are at most as many pages of slots as of heap, and at most half of what the region
 // may have: both together take twice the heap's space. Where no slot is free and the bound is
@@ -43,14 +45,20 @@
 
 namespace hf {
 
-/// shadow::table_entry, as words that several threads change.
+/// An entry of the table, as words that several threads change.
 struct slot_entry {
-    std::atomic<u64> page_plus_one;
-    std::atomic<u64> home;
+    std::atomic<u64> name;               ///< shadow::entry_name(); 0: the slot is free
+    std::atomic<shadow::line_set> copy;  ///< not `committed`
     std::atomic<u64> slot;
     std::atomic<shadow::line_set> committed;
+
+    /// These lines change slots; the caller owns them.
+    void flip(shadow::line_set lines) noexcept {
+        committed.fetch_xor(lines, std::memory_order_acq_rel);
+        copy.fetch_xor(lines, std::memory_order_acq_rel);
+    }
 };
-static_assert(sizeof(slot_entry) == sizeof(shadow::table_entry));
+static_assert(sizeof(slot_entry) == 32);
 
 /// Where things lie in a segment of slots.
 class slot_segment {

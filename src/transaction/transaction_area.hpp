@@ -1,13 +1,27 @@
 // transaction/transaction_area.hpp: what transactions keep in a region's superblock: which engine
-// commits. Zero in a region that was made and had no session yet.
+// commits. Zero in a region that was made and had no session yet. And the versions of the bytes
+// that it lays:
+//
+//   1  records of kind redo and undo; later also in pieces and of kind shadow, which programs that
+//      know only the first two pass over without a word
+//   2  all of today's records; entries of second slots with checks (shadow/home_entry.hpp)
+//
+// A region of version 1 that was closed in order has no record that counts and no used entry, so
+// nothing in it changes. One that was not is refused by name (recovery/upgrade.hpp).
 #pragma once
 
+#include "recovery/upgrade.hpp"
 #include "region/layout.hpp"
 #include "transaction/engine_kind.hpp"
 
+#include <span>
+
 namespace hf {
 
-inline constexpr layout::room_format transaction_format{"transaction", 1};
+inline constexpr layout::room_format transaction_format{"transaction", 2};
+
+/// From version 1: nothing to convert.
+[[nodiscard]] std::span<const upgrade_step> transaction_upgrades() noexcept;
 
 struct transaction_area {
     engine_kind engine;

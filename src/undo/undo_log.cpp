@@ -49,6 +49,7 @@ void log_writer::attach(region& r, u16 owner) {
 /// An entry fits into any segment: a page is larger.
 log_place log_writer::next_place(log_place p, u64 stride) const noexcept {
     static_assert(detail::log_entry_stride(max_log_object) <= layout::page_size);
+    if (space_.room_at(p) >= stride) return p;
     return space_.place_for(p, stride);
 }
 
@@ -105,7 +106,12 @@ result<void> log_writer::append(std::span<const log_object> objects,
         appends_ = 0;
         place_ = {};
     }
-    if (auto room = make_room(objects); !room) return room;
+    const bool fits = objects.size() == 1 &&
+                      space_.room_at(place_) >= detail::log_entry_stride(objects[0].size) &&
+                      objects[0].size <= max_log_object;
+    if (!fits) {
+        if (auto room = make_room(objects); !room) return room;
+    }
     ++appends_;
     u64 written = 0;
     for (const log_object& o : objects) {

@@ -8,6 +8,7 @@ if ! command -v clang-19 >/dev/null || [[ ! -d /usr/lib/llvm-19/include/llvm ]];
     echo "skipped: the plugin needs the packages clang-19 and llvm-19-dev"
     exit 77
 fi
+mkdir -p "$(dirname "$build")"
 cmake -S "$source/pass" -B "$build" -G Ninja >"$build.log" 2>&1 || {
     cat "$build.log"
     exit 1

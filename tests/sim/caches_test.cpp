@@ -16,7 +16,7 @@ namespace {
 using plain_set = std::list<std::pair<u64, bool>>;
 
 RC_GTEST_PROP(cache, fills_and_evicts_as_lru_sets_do, (std::vector<std::pair<u8, bool>> steps)) {
-    cache c(8 * 64, 2);  // four sets of two
+    cache<u32> c(8 * 64, 2);  // four sets of two
     std::map<u64, plain_set> sets;
     for (const auto& [step, dirty] : steps) {
         const u64 line = step % 24;
@@ -30,22 +30,34 @@ RC_GTEST_PROP(cache, fills_and_evicts_as_lru_sets_do, (std::vector<std::pair<u8,
             if (at != set.end() && step % 2 == 1) set.erase(at);
             continue;
         }
-        const bool hit = c.touch(line, dirty);
+        const auto [hit, left] = c.put(line, dirty);
         RC_ASSERT(hit == (at != set.end()));
+        u64 out = cache<u32>::none;
         if (hit) {
             const bool was = at->second;
             set.erase(at);
             set.emplace_front(line, was || dirty);
+            RC_ASSERT(left == out);
             continue;
         }
-        u64 out = cache::none;
         if (set.size() == 2) {
             if (set.back().second) out = set.back().first;
             set.pop_back();
         }
         set.emplace_front(line, dirty);
-        RC_ASSERT(c.fill(line, dirty) == out);
+        RC_ASSERT(left == out);
     }
+}
+
+TEST(cache, a_line_that_its_tags_cannot_hold_ends_the_process) {
+    cache<u32> c(8 * 64, 2);
+    c.put((u64{1} << 33) - 5, true);
+    EXPECT_DEATH(c.put(u64{1} << 33, true), "beyond a cache's tags");
+    cache<u64> wide(8 * 64, 2);
+    wide.put(u64{1} << 41, true);
+    wide.put(2 * (u64{1} << 41), false);
+    EXPECT_EQ(wide.put(3 * (u64{1} << 41), false).out, u64{1} << 41)
+        << "the whole number comes back";
 }
 
 hardware tiny(unsigned cores = 1) {

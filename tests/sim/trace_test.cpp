@@ -2,6 +2,7 @@
 // refused by name.
 #include "sim/trace.hpp"
 
+#include "sim/shadow_machine.hpp"
 #include "sim/synthetic.hpp"
 
 #include <gtest/gtest.h>
@@ -168,6 +169,48 @@ RC_GTEST_PROP(trace, of_random_accesses_is_replayed, (std::vector<std::tuple<u64
     recorder found;
     RC_ASSERT(static_cast<bool>(replayed(out.str(), found)));
     RC_ASSERT(found.calls == expected.calls);
+}
+
+/// Passes each event on without hints.
+class no_hints final : public sink {
+   public:
+    explicit no_hints(sink& to) : to_(to) {}
+    bool load(unsigned c, u64 at, unsigned bytes) override { return to_.load(c, at, bytes); }
+    bool store(unsigned c, u64 at, unsigned bytes) override { return to_.store(c, at, bytes); }
+    void begin(unsigned core) override { to_.begin(core); }
+    void commit(unsigned core) override { to_.commit(core); }
+    void abort(unsigned core) override { to_.abort(core); }
+    void shootdown(u64 at) override { to_.shootdown(at); }
+
+   private:
+    sink& to_;
+};
+
+template <class Machine>
+void expect_same_counts(Machine& with, Machine& without, auto&& numbers) {
+    const std::string bytes = trace_of(500);
+    ASSERT_TRUE(replayed(bytes, with));
+    no_hints plain(without);
+    ASSERT_TRUE(replayed(bytes, plain));
+    const counters a = numbers(with);
+    const counters b = numbers(without);
+    EXPECT_GT(a.all_flushes(), 0U);
+    EXPECT_EQ(a.flushes, b.flushes);
+    EXPECT_EQ(a.tlb_misses, b.tlb_misses);
+    EXPECT_EQ(a.write_backs, b.write_backs);
+    EXPECT_EQ(a.memory_reads, b.memory_reads);
+    EXPECT_EQ(a.ns, b.ns);
+}
+
+TEST(trace, hints_of_what_follows_change_no_count) {
+    shadow_config c;
+    c.on.cores = 2;
+    c.on.tlb_entries = 4;
+    c.on.stlb_sets = 2;
+    c.on.stlb_ways = 2;
+    shadow_machine<> with(c, pages);
+    shadow_machine<> without(c, pages);
+    expect_same_counts(with, without, [](auto& m) { return m.numbers(); });
 }
 
 }  // namespace

@@ -26,5 +26,18 @@ TEST(wear, tells_lines_writes_worst_and_middle) {
     EXPECT_EQ(w.summary().lines, 0U);
 }
 
+TEST(wear, counts_each_write_however_many_there_are) {
+    wear w;
+    for (u64 i = 0; i < 10'000; ++i) w.write(i % 7 == 0 ? 5 : i * 100);
+    const wear_summary s = w.summary();
+    EXPECT_EQ(s.writes, 10'000U);
+    EXPECT_EQ(s.worst, 1429U);
+    w.write(3);
+    EXPECT_EQ(w.summary().writes, 10'001U);
+    w.write(3);
+    w.clear();
+    EXPECT_EQ(w.summary().writes, 0U) << "those not counted yet, too";
+}
+
 }  // namespace
 }  // namespace hf::sim

@@ -37,6 +37,7 @@ class region_of_words {
         o.file.flush = h.flush;
         o.file.medium = h.medium;
         o.rooms = rooms;
+        o.upgrades = transaction_upgrades();
         up = std::make_unique<transactional_region>(must(open_region(path, o)));
         transaction_options t;
         t.epoch = h.epoch;

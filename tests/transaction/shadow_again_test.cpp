@@ -45,7 +45,7 @@ class shadow_recovery_cut_short : public on_tmpfs,
             const slot_segment lies(s);
             for (u64 i = 0; i < lies.slots(); ++i) {
                 const auto* e = f.at<slot_entry>(lies.entry_at(i));
-                if (e->page_plus_one.load() != number / 64 + 1) continue;
+                if (shadow::page_of_name(e->name.load(), e->slot.load()) != number / 64) continue;
                 if ((e->committed.load() >> number % 64 & 1) == 0) return nullptr;
                 return f.at<u64>(lies.slot_at(i) + number % 64 * line_size);
             }

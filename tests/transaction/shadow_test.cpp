@@ -1,9 +1,12 @@
 // The shadow engine: what it writes, where it writes it, and what it makes of damage.
 #include "persist/counters.hpp"
 #include "region_of_words.hpp"
+#include "transaction/shadow_recovery.hpp"
 #include "transaction/shadow_slots.hpp"
 
 #include <algorithm>
+#include <atomic>
+#include <thread>
 #include <vector>
 
 namespace hf::test {
@@ -29,6 +32,13 @@ class shadow_engine : public on_tmpfs {
             }
         }));
     }
+    /// No record of a later epoch names the lines that have committed so far.
+    static void end_epoch(region_of_words& r) {
+        epoch_manager& epochs = r.up->epochs();
+        const u64 now = epochs.current_epoch();
+        epochs.end_epoch(now);
+        must(epochs.wait_durable(now));
+    }
     /// The first word's line is the first of a line: blocks of 8 KiB are.
     static u64 line_of(const region_of_words& r, u64 i) { return r.offset / line_size + i; }
     struct used {
@@ -37,6 +47,11 @@ class shadow_engine : public on_tmpfs {
         u64 entry_at;
         u64 slot_at;
     };
+    static u64 must_be_page(u64 name, u64 slot) {
+        const auto page = shadow::page_of_name(name, slot);
+        EXPECT_TRUE(page) << "an entry of the table names no page";
+        return page.value_or(0);
+    }
     static std::vector<used> used_slots(const region& f) {
         std::vector<used> found;
         for (const segment& s : f.segments()) {
@@ -44,9 +59,10 @@ class shadow_engine : public on_tmpfs {
             const slot_segment lies(s);
             for (u64 i = 0; i < lies.slots(); ++i) {
                 const auto* e = f.at<slot_entry>(lies.entry_at(i));
-                if (e->page_plus_one.load() == 0) continue;
-                found.push_back({e->page_plus_one.load() - 1, e->committed.load(), lies.entry_at(i),
-                                 lies.slot_at(i)});
+                const u64 name = e->name.load();
+                if (name == 0) continue;
+                found.push_back({must_be_page(name, e->slot.load()), e->committed.load(),
+                                 lies.entry_at(i), lies.slot_at(i)});
             }
         }
         return found;
@@ -233,27 +249,89 @@ TEST_F(small_shadow_engine, refuses_a_transaction_of_more_pages_than_slots_and_g
     EXPECT_EQ(*of_block(blocks - 1), blocks - 1);
 }
 
+// The other transaction's slots come back when it ends, so what fits beside nothing fits later.
+TEST_F(small_shadow_engine, refuses_what_is_too_large_while_another_thread_commits) {
+    const u64 slots = r->up->engine_numbers_now().slots;
+    ASSERT_GT(blocks, slots + 8);
+    std::atomic<bool> ends{false};
+    std::thread other([&] {
+        for (u64 i = 0; !ends; ++i) must(store_to(i % 8, 1, 1'000 + i % 8));
+    });
+    const auto too_large = store_to(8, blocks - 8, 9'999);
+    const bool fits = store_to(8, slots / 2, 7).has_value();
+    ends = true;
+    other.join();
+    ASSERT_FALSE(too_large);
+    EXPECT_EQ(too_large.error().code, errc::no_space);
+    ASSERT_TRUE(fits) << "half of the slots";
+    for (u64 i = 8; i < blocks; ++i) ASSERT_EQ(*of_block(i), i < 8 + slots / 2 ? 7 : i);
+    crash(r);
+    r = std::make_unique<region_of_words>(file, shadow());
+    for (u64 i = 8; i < blocks; ++i) ASSERT_EQ(*of_block(i), i < 8 + slots / 2 ? 7 : i);
+}
+
 TEST_F(shadow_engine, a_table_that_is_damaged_is_refused_and_nothing_is_changed) {
     struct damage {
         const char* what;
         void (*change)(slot_entry&);
     };
     const damage all[] = {
-        {"the page", [](slot_entry& e) { e.page_plus_one.fetch_xor(4); }},
-        {"a page outside", [](slot_entry& e) { e.page_plus_one.store(~u64{0}); }},
-        {"the home", [](slot_entry& e) { e.home.fetch_xor(1); }},
+        {"the page", [](slot_entry& e) { e.name.fetch_xor(4); }},
+        {"nothing but ones", [](slot_entry& e) { e.name.store(~u64{0}); }},
+        {"a page outside, with its check",
+         [](slot_entry& e) { e.name.store(shadow::entry_name(1U << 27, e.slot.load())); }},
+        {"a page of the header, with its check",
+         [](slot_entry& e) { e.name.store(shadow::entry_name(3, e.slot.load())); }},
         {"the slot", [](slot_entry& e) { e.slot.fetch_xor(1); }},
+        {"a bit of a line that no record names", [](slot_entry& e) { e.committed.fetch_xor(2); }},
     };
     for (const damage& d : all) {
         std::filesystem::remove(file);
         auto r = open();
-        store(*r, 0, 3, 8, 1);
+        end_epoch(*r);
+        for (int turn = 0; turn < 2; ++turn) store(*r, 0, 1, 8, 1);
         const u64 entry = used_slots(r->up->file()).at(0).entry_at;
         crash(r);
         const auto done = open_changed([&](region& f) { d.change(*f.at<slot_entry>(entry)); });
         ASSERT_FALSE(done) << d.what;
         EXPECT_EQ(done.error().code, errc::corrupt) << d.what;
         EXPECT_NE(done.error().to_string().find("second slots"), std::string::npos);
+    }
+}
+
+// A private copy of the file for each bit: nothing is written.
+TEST_F(shadow_engine, each_flipped_bit_of_an_entry_is_refused_or_written_by_the_replay) {
+    auto r = open();
+    store(*r, 0, 8, 8, 1);
+    end_epoch(*r);
+    store(*r, 2, 3, 8, 2);
+    const u64 page = line_of(*r, 2) / 64;
+    const auto all = used_slots(r->up->file());
+    const auto its = std::ranges::find(all, page, &used::page);
+    ASSERT_NE(its, all.end());
+    const u64 words_at = r->offset;
+    shadow::line_set named = 0;
+    for (u64 l = 2; l < 5; ++l) named |= shadow::only(line_of(*r, l) % 64);
+    crash(r);
+    for (unsigned bit = 0; bit < 8 * sizeof(slot_entry); ++bit) {
+        opening_options o;
+        o.file.mode = open_mode::inspect;
+        opened_region look = must(open_region(file, o));
+        const u64 epoch = must(epoch_manager::open(look, {}))->interrupted_epoch().value();
+        look.file->at<u64>(its->entry_at)[bit / 64] ^= u64{1} << bit % 64;
+        const bool is_of_a_line = bit / 64 % 2 == 1;  // of the copy, or the committed bits
+        const bool is_harmless = is_of_a_line && (named >> bit % 64 & 1) != 0;
+        const auto done = recover_shadow(*look.file, epoch);
+        ASSERT_EQ(done.has_value(), is_harmless) << "bit " << bit;
+        if (!done) {
+            EXPECT_EQ(done.error().code, errc::corrupt);
+            EXPECT_NE(done.error().to_string().find("second slots"), std::string::npos);
+            continue;
+        }
+        for (u64 w = 0; w < 64; ++w) {
+            const u64 expected = w / 8 >= 2 && w / 8 < 5 ? 2 : 1;
+            ASSERT_EQ(look.file->at<u64>(words_at)[w], expected) << "bit " << bit;
+        }
     }
 }
 
@@ -268,11 +346,12 @@ TEST_F(shadow_engine, two_second_slots_of_one_page_are_refused) {
             const slot_segment lies(s);
             for (u64 i = 0; i < lies.slots(); ++i) {
                 auto* const e = f.at<slot_entry>(lies.entry_at(i));
-                if (e->page_plus_one.load() != 0) continue;
-                e->home.store(first.page);
-                e->slot.store(lies.slot_at(i) / shadow::page_size);
+                if (e->name.load() != 0) continue;
+                const u64 number = lies.slot_at(i) / shadow::page_size;
+                e->slot.store(number);
                 e->committed.store(1);
-                e->page_plus_one.store(first.page + 1);
+                e->copy.store(~u64{1});
+                e->name.store(shadow::entry_name(first.page, number));
                 return;
             }
         }

@@ -1,13 +1,12 @@
 // `holdfast check`: checks a whole region, read-only, and reports violations.
 #include "base/clock.hpp"
-#include "header_view.hpp"
+#include "discipline/registry.hpp"
 #include "heap_view.hpp"
 #include "map/inspect.hpp"
-#include "objects.hpp"
-#include "other_checks.hpp"
 #include "output.hpp"
 #include "progress.hpp"
 #include "quantity.hpp"
+#include "region_kind.hpp"
 #include "verb.hpp"
 
 #include <fmt/format.h>
@@ -152,8 +151,20 @@ std::string text_of(const std::string& path, const finding& f) {
                        human_duration(std::chrono::nanoseconds(static_cast<std::int64_t>(f.ns))));
 }
 
-/// Only its program knows a snapshot's contents: header, epoch record and journal are checked.
-int check_snapshot(const std::string& path, bool as_json) {
+constexpr const char* check_remarks =
+    "For a heap of objects it verifies types, counts, pointers, lists and the allocator's data,\n"
+    "without the program that made it; `holdfast repair` repairs what can be repaired.\n\n"
+    "Never changes the file: recovery runs on a private copy in memory. The region must not be\n"
+    "open for writing. Regions of older versions have records without checksums: damage to these\n"
+    "may not be detected.\n\n"
+    "Exit code 0: sound. 1: violations. 6: too damaged to be opened.\n\n"
+    "Example:\n"
+    "  holdfast copy data/store.hf backup.hf\n"
+    "  holdfast check backup.hf";
+
+}  // namespace
+
+int check_header(const std::string& path, bool as_json) {
     region_options look;
     look.mode = open_mode::inspect;
     const auto file = open_region(path, look);
@@ -164,27 +175,18 @@ int check_snapshot(const std::string& path, bool as_json) {
     if (as_json) {
         json j{{"file", path}, {"verdict", epochs ? "sound" : to_string(epochs.error().code)}};
         j["exit_code"] = code;
-        j["discipline"] = to_string(discipline::snapshot);
+        if (file) j["discipline"] = to_string(file->file->kind());
         if (!epochs) j["error"] = to_json(epochs.error());
         say_json(j);
     } else if (epochs) {
-        say(path +
-            ": sound, as far as header and journal go; it is a snapshot, and only its "
-            "program knows what must be in it\n");
+        const registry::row& r = *registry::find(file->file->kind());
+        say(fmt::format("{}: sound, as far as header and journal go; its discipline is {}: {}\n",
+                        path, r.name, r.contents));
     }
     return epochs ? 0 : complain(epochs.error());
 }
 
-std::optional<discipline> kind_of(const std::string& path) {
-    const auto v = header_view::read(path);
-    return v && v->super ? std::optional(v->super->kind) : std::nullopt;
-}
-
-int run(const std::string& path, bool as_json) {
-    const auto kind = kind_of(path);
-    if (kind == discipline::snapshot) return check_snapshot(path, as_json);
-    if (kind == discipline::eager) return check_eager(path, as_json);
-    if (kind == discipline::transaction) return check_objects(path, as_json);
+int check_map(const std::string& path, bool as_json) {
     const u64 start = now_ns();
     const inspection looked = inspect_map(path);
     std::optional<audit_report> report;
@@ -201,19 +203,6 @@ int run(const std::string& path, bool as_json) {
     return looked.refusal() ? complain(*looked.refusal()) : f.exit_code();
 }
 
-constexpr const char* check_remarks =
-    "For a heap of objects it verifies types, counts, pointers, lists and the allocator's data,\n"
-    "without the program that made it; `holdfast repair` repairs what can be repaired.\n\n"
-    "Never changes the file: recovery runs on a private copy in memory. The region must not be\n"
-    "open for writing. Regions of older versions have records without checksums: damage to these\n"
-    "may not be detected.\n\n"
-    "Exit code 0: sound. 1: violations. 6: too damaged to be opened.\n\n"
-    "Example:\n"
-    "  holdfast copy data/store.hf backup.hf\n"
-    "  holdfast check backup.hf";
-
-}  // namespace
-
 void add_check(CLI::App& app, action& chosen) {
     auto path = std::make_shared<std::string>();
     auto as_json = std::make_shared<bool>(false);
@@ -221,7 +210,7 @@ void add_check(CLI::App& app, action& chosen) {
         .name("FILE", *path, "The region")
         .json(*as_json)
         .remarks(check_remarks)
-        .runs(chosen, [path, as_json] { return run(*path, *as_json); });
+        .runs(chosen, [path, as_json] { return kind_of(*path).check(*path, *as_json); });
 }
 
 }  // namespace hf::tool

@@ -1,11 +1,10 @@
 // `holdfast copy`: copies a region, also while it is in use.
-#include "map/copy.hpp"
-
 #include "base/clock.hpp"
-#include "objects.hpp"
+#include "discipline/registry.hpp"
 #include "output.hpp"
 #include "progress.hpp"
 #include "quantity.hpp"
+#include "region_kind.hpp"
 #include "verb.hpp"
 
 #include <fmt/format.h>
@@ -42,7 +41,7 @@ json json_of(const copy_arguments& a, const detail::image_facts& f, u64 ns) {
 }
 
 std::string text_of(const copy_arguments& a, const detail::image_facts& f, u64 ns) {
-    const std::string state = f.kind == discipline::eager
+    const std::string state = !registry::find(f.kind)->has_epochs_in_place
                                   ? ""
                                   : fmt::format(" the state at the end of epoch {},", f.epoch);
     std::string text = fmt::format("{}: {},{} {} in {}\n", a.to, human_size(f.bytes), state,
@@ -60,8 +59,8 @@ int run(const copy_arguments& a) {
     const u64 start = now_ns();
     const auto done = [&a] {
         progress_bar bar("copying " + a.file);
-        const auto copy = holds_objects(a.file) ? copy_objects : copy_store;
-        return copy(a.file, a.to, a.force, [&bar](u64 at, u64 total) { bar.show(at, total); });
+        return kind_of(a.file).copy(a.file, a.to, a.force,
+                                    [&bar](u64 at, u64 total) { bar.show(at, total); });
     }();
     if (!done) {
         error e = done.error();

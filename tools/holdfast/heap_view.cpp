@@ -4,10 +4,9 @@
 #include "checkpoint/heap/audit.hpp"
 #include "checkpoint/opening.hpp"
 #include "eager_map/inspection.hpp"
+#include "heap/look.hpp"
 #include "index/masstree/formats.hpp"
-#include "objects.hpp"
 #include "quantity.hpp"
-#include "region/header.hpp"
 
 #include <fmt/format.h>
 
@@ -26,14 +25,20 @@ result<heap_view> heap_view::read_objects(const std::filesystem::path& path) {
     return v;
 }
 
-result<heap_view> heap_view::read(const std::filesystem::path& path) {
-    if (holds_objects(path.string())) return read_objects(path);
-    if (detail::discipline_in(path) == discipline::eager) return read_eager(path);
+result<heap_view> heap_view::read_none(const std::filesystem::path& path) {
+    region_options look;
+    look.mode = open_mode::inspect;
+    const auto opened = open_region(path, look);
+    if (!opened) return tl::unexpected(opened.error());
+    heap_view v;
+    v.has_heap_ = false;
+    return v;
+}
+
+result<heap_view> heap_view::read_map(const std::filesystem::path& path) {
     const auto seen = checkpointed_region::look_at(path);
     if (!seen) return tl::unexpected(seen.error());
     heap_view v;
-    v.is_snapshot_ = seen->file().kind() == discipline::snapshot;
-    if (v.is_snapshot_) return v;
     if (auto ok = check_formats(seen->file(), masstree_rooms, masstree_upgrades); !ok) {
         return tl::unexpected(ok.error());
     }
@@ -141,7 +146,7 @@ std::optional<u64> heap_view::records() const {
 }
 
 void heap_view::add_to(sheet& s) const {
-    if (is_snapshot_) return;
+    if (!has_heap_) return;
     if (!index_.empty()) return add_eager_to(s);
     if (fresh_) {
         s.title("heap");
@@ -161,7 +166,7 @@ void heap_view::add_to(sheet& s) const {
 }
 
 json heap_view::to_json() const {
-    if (is_snapshot_) return nullptr;
+    if (!has_heap_) return nullptr;
     if (!index_.empty()) {
         const heap_figures& heap = report_.heap;
         return {{"index", index_},

@@ -19,17 +19,18 @@ void add_heap(sheet& s, const heap_figures& heap);
 /// The counters and page runs of a region; no list is walked, so it takes milliseconds.
 class heap_view {
    public:
-    /// Opens with open_mode::inspect. Returns the error if the region cannot be mapped.
-    [[nodiscard]] static result<heap_view> read(const std::filesystem::path& path);
+    /// Each opens with open_mode::inspect. Returns the error if the region cannot be mapped.
+    [[nodiscard]] static result<heap_view> read_map(const std::filesystem::path& path);
+    [[nodiscard]] static result<heap_view> read_objects(const std::filesystem::path& path);
+    [[nodiscard]] static result<heap_view> read_eager(const std::filesystem::path& path);
+    /// For a discipline whose regions have no heap that the command line knows.
+    [[nodiscard]] static result<heap_view> read_none(const std::filesystem::path& path);
 
     void add_to(sheet& s) const;
-    /// null for a snapshot.
+    /// null without a heap.
     [[nodiscard]] json to_json() const;
 
    private:
-    /// As read(), for a heap of objects.
-    [[nodiscard]] static result<heap_view> read_objects(const std::filesystem::path& path);
-    [[nodiscard]] static result<heap_view> read_eager(const std::filesystem::path& path);
     void add_eager_to(sheet& s) const;
     /// nullopt: there is no map, or its records were never counted.
     [[nodiscard]] std::optional<u64> records() const;
@@ -39,7 +40,7 @@ class heap_view {
     std::string index_;  ///< of discipline eager
     std::string keys_;
     std::optional<u64> counted_;  ///< number of records at the last orderly close
-    bool is_snapshot_ = false;    ///< a snapshot has no heap
+    bool has_heap_ = true;
     audit_report report_;
 };
 

@@ -1,11 +1,12 @@
 // `holdfast info`: describes a region in any state.
 #include "checkpoint/checkpoint_area.hpp"
+#include "discipline/registry.hpp"
 #include "epoch/epoch_area.hpp"
 #include "header_view.hpp"
 #include "heap_view.hpp"
 #include "output.hpp"
 #include "quantity.hpp"
-#include "transaction/transaction_area.hpp"
+#include "region_kind.hpp"
 #include "verb.hpp"
 
 #include <fmt/format.h>
@@ -67,8 +68,7 @@ std::optional<checkpoint_area> saved_epochs(const layout::superblock& s) {
 
 /// On a medium where nothing is durable before a sync, operations of any discipline have epochs.
 bool has_epochs(const layout::superblock& s) {
-    return s.medium == medium_kind::file ||
-           (s.kind != discipline::eager && s.kind != discipline::transaction);
+    return s.medium == medium_kind::file || registry::find(s.kind)->has_epochs_in_place;
 }
 
 void add_super(sheet& s, const header_view& v, bool busy) {
@@ -78,9 +78,7 @@ void add_super(sheet& s, const header_view& v, bool busy) {
     if (const auto in_leaves = v.small_values_in_leaves()) {
         s.line("small values", *in_leaves ? "in the leaves, without records" : "in records");
     }
-    if (super.kind == discipline::transaction) {
-        s.line("engine", std::string(to_string(transaction_area_of(super).engine)));
-    }
+    for (const auto& [name, value] : kind_of(super.kind).describe(super)) s.line(name, value);
     s.line("last medium", std::string(to_string(super.medium)));
     s.line("format versions", versions_of(super));
     s.line("state", state_of(v, busy));
@@ -103,12 +101,12 @@ std::string both(const std::string& first, const std::string& second) {
 
 void add_directories(sheet& s, const header_view& v) {
     s.title("segments");
-    const bool is_snapshot = v.super->kind == discipline::snapshot;
     for (const auto kind : {segment_kind::heap, segment_kind::log, segment_kind::slots}) {
         const auto n = std::count_if(v.segments.begin(), v.segments.end(),
                                      [kind](const segment& one) { return one.kind == kind; });
         if (n == 0 && kind == segment_kind::slots) continue;
-        s.line(is_snapshot && kind == segment_kind::heap ? "memory" : kind_name(kind),
+        const bool is_opaque = kind_of(v.super->kind).view == heap_view::read_none;
+        s.line(is_opaque && kind == segment_kind::heap ? "memory" : kind_name(kind),
                fmt::format("{} of {} in all", n, human_size(v.segment_bytes(kind))));
     }
     if (v.bad_segments != 0) s.line("damaged entries", std::to_string(v.bad_segments));
@@ -133,7 +131,7 @@ json json_of(const header_view& v, bool busy) {
     const layout::superblock& s = *v.super;
     j["uuid"] = v.uuid();
     j["discipline"] = to_string(s.kind);
-    if (s.kind == discipline::transaction) j["engine"] = to_string(transaction_area_of(s).engine);
+    for (const auto& [name, value] : kind_of(s.kind).describe(s)) j[name] = value;
     const auto in_leaves = v.small_values_in_leaves();
     j["small_values_in_leaves"] = in_leaves ? json(*in_leaves) : json(nullptr);
     j["medium"] = to_string(s.medium);
@@ -178,7 +176,7 @@ int inform(const std::string& path, bool as_json) {
         return complain(v.error());
     }
     // Reading the heap's lists requires a mapping; if that is refused, only the header is shown.
-    const auto heap = heap_view::read(path);
+    const auto heap = kind_of(path).view(path);
     const bool busy = !heap && heap.error().code == errc::busy;
     if (as_json) {
         json j = json_of(*v, busy);

@@ -11,8 +11,6 @@
 
 namespace hf::tool {
 
-/// True if the file is a region of transactions, by its header.
-[[nodiscard]] bool holds_objects(const std::string& path);
 /// `holdfast check` of a heap of objects.
 [[nodiscard]] int check_objects(const std::string& path, bool as_json);
 

@@ -1,6 +1,5 @@
 // `holdfast check` of a heap of objects.
 #include "base/clock.hpp"
-#include "header_view.hpp"
 #include "heap_view.hpp"
 #include "objects.hpp"
 #include "quantity.hpp"
@@ -73,11 +72,6 @@ json json_of(const std::string& path, const nv::heap_look& look, const nv::heap_
 }
 
 }  // namespace
-
-bool holds_objects(const std::string& path) {
-    const auto v = header_view::read(path);
-    return v && v->super && v->super->kind == discipline::transaction;
-}
 
 void add_objects(sheet& s, const nv::heap_facts& facts) {
     const nv::heap_report& r = facts.report;

@@ -21,6 +21,9 @@ class App;
 
 namespace hf::tool {
 
+/// Parses the arguments, runs the verb, and returns the exit status (the list above).
+[[nodiscard]] int command_line(int argc, char** argv);
+
 /// The function of the chosen verb.
 using action = std::function<int()>;
 

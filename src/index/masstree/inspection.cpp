@@ -1,5 +1,7 @@
 #include "index/masstree/inspection.hpp"
 
+#include "discipline/registry.hpp"
+
 #include <algorithm>
 #include <utility>
 
@@ -7,6 +9,14 @@ namespace hf {
 
 void inspection::refuse(error why) {
     if (!refusal_) refusal_ = std::move(why);
+}
+
+void inspection::refuse_contents() {
+    const registry::row& r = *registry::find(file().kind());
+    refuse({errc::incompatible, "inspect the region", file().path().string(),
+            "its discipline is " + std::string(r.name) + ": " + std::string(r.contents),
+            "inspect a region of discipline incll or logged"});
+    seen_ = {};
 }
 
 inspection inspection::open(const std::filesystem::path& path, const root_name& tree) {
@@ -24,36 +34,8 @@ inspection inspection::open(const std::filesystem::path& path, const root_name& 
         case discipline::incll:
             made.recover<incll_discipline>(tree);
             break;
-        case discipline::transient:
-            made.refuse({errc::incompatible, "inspect the region", path.string(),
-                         "its discipline is transient: nothing in it outlives its process",
-                         "inspect a region of discipline incll or logged"});
-            made.seen_ = {};
-            break;
-        case discipline::transaction:
-            made.refuse({errc::incompatible, "inspect the region", path.string(),
-                         "its discipline is transaction: it holds objects of a heap",
-                         "inspect a region of discipline incll or logged"});
-            made.seen_ = {};
-            break;
-        case discipline::eager:
-            made.refuse({errc::incompatible, "inspect the region", path.string(),
-                         "its discipline is eager: it holds other indexes than this one",
-                         "inspect a region of discipline incll or logged"});
-            made.seen_ = {};
-            break;
-        case discipline::section:
-            made.refuse({errc::incompatible, "inspect the region", path.string(),
-                         "its discipline is section: only its program knows what it holds",
-                         "inspect a region of discipline incll or logged"});
-            made.seen_ = {};
-            break;
-        case discipline::snapshot:
-            made.refuse({errc::incompatible, "inspect the region", path.string(),
-                         "its discipline is snapshot: only its program knows what it holds",
-                         "inspect a region of discipline incll or logged"});
-            made.seen_ = {};
-            break;
+        default:
+            made.refuse_contents();
     }
     return made;
 }

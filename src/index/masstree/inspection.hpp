@@ -46,6 +46,7 @@ class inspection {
 
    private:
     void refuse(error why);
+    void refuse_contents();
     template <class D>
     void recover(const root_name& tree);
     void find_root(const root_name& tree);

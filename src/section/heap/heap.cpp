@@ -110,10 +110,13 @@ result<void*> heap::allocate_large(change& by, u16 owner, u64 bytes, u64 alignme
     }
     const u64 pages = align_up(payload + bytes, page_bytes) / page_bytes;
     const ordered_guard guard(lock_, by);
-    const auto page = take_run(by, pages);
-    if (!page) return tl::unexpected(page.error());
-    run_header& run = *run_at(*page);
+    const auto taken = take_run(by, pages);
+    if (!taken) return tl::unexpected(taken.error());
+    run_header& run = *run_at(taken->page);
     by.announce(&run, sizeof run);
+    if (taken->is_fresh) {
+        by.own_fresh(&run + 1, pages * page_bytes - sizeof run);
+    }
     run = {run_kind::large, 0, owner, pages, payload, bytes, {}};
     allocated_.fetch_add(pages * page_bytes, std::memory_order_relaxed);
     return reinterpret_cast<std::byte*>(&run) + payload;

@@ -7,7 +7,9 @@
 // malloc.
 //
 // Reuse. A freed block may be allocated again at once. Its bytes are undone with everything else by
-// the log, or are private until the cut, so that the cut's version of the block comes back.
+// the log, or are private until the cut, so that the cut's version of the block comes back. A large
+// block of pages that have been free since before the last cut needs no undo (first_touch.hpp,
+// U-d): each free run knows the newest epoch in which a part of it became free.
 //
 // Concurrency. One lock, held for the metadata of one call; the block's own bytes are stored to
 // outside of it. Callers are inside the gate. Lock order: gate, this lock, the region's growth.
@@ -83,6 +85,7 @@ class heap {
         u32 free_blocks;  ///< of a slab
         u32 hint;         ///< the word of its bits to search first
         bool begins_segment;
+        u64 freed;  ///< of a free run: the newest epoch in which a page of it became free; 0: none
     };
     static constexpr unsigned bins = 32;  ///< of free runs, by the logarithm of their pages
 
@@ -104,10 +107,14 @@ class heap {
     [[nodiscard]] u32& partial(u16 owner, unsigned c) noexcept {
         return partial_[u64{owner} * size_classes + c];
     }
-    [[nodiscard]] result<u64> take_run(change& by, u64 pages);
+    struct taken_run {
+        u64 page;
+        bool is_fresh;  ///< free since before the last cut
+    };
+    [[nodiscard]] result<taken_run> take_run(change& by, u64 pages);
     [[nodiscard]] u64 room() const;
     [[nodiscard]] result<void> grow(u64 pages);
-    void write_free(change& by, u64 page, u64 pages);
+    void write_free(change& by, u64 page, u64 pages, u64 freed);
     void give_run(change& by, u64 page);
     [[nodiscard]] result<u64> make_slab(change& by, u16 owner, unsigned c);
     [[nodiscard]] void* take_block(change& by, u64 page);

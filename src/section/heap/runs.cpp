@@ -78,7 +78,7 @@ void heap::adopt_run(u64 page, u64 pages) {
 void heap::set_run(u64 page, u64 pages, bool is_free) noexcept {
     const u32 start = static_cast<u32>(page);
     const bool begins = pages_[page].begins_segment;
-    pages_[page] = {start, static_cast<u32>(pages), 0, 0, 0, 0, begins};
+    pages_[page] = {start, static_cast<u32>(pages), 0, 0, 0, 0, begins, 0};
     pages_[page + pages - 1].start = start;
     for (u64 i = 1; i + 1 < pages && !is_free; ++i) pages_[page + i].start = start;
 }
@@ -103,25 +103,27 @@ void heap::remove(u32& list, u64 page) noexcept {
 
 // ------------------------------------------------------------------------------------------- runs
 
-void heap::write_free(change& by, u64 page, u64 pages) {
+void heap::write_free(change& by, u64 page, u64 pages, u64 freed) {
     run_header& run = *run_at(page);
     by.announce(&run, sizeof run);
     run = {run_kind::free, 0, 0, pages, 0, 0, {}};
     set_run(page, pages, true);
+    pages_[page].freed = freed;
     push(bin_of(pages), page);
 }
 
 /// First fit in the smallest bin that has a run of that many pages.
-result<u64> heap::take_run(change& by, u64 pages) {
+result<heap::taken_run> heap::take_run(change& by, u64 pages) {
     for (int attempt = 0;; ++attempt) {
         for (unsigned b = static_cast<unsigned>(std::bit_width(pages)) - 1; b < bins; ++b) {
             for (u64 page = free_[b]; page != 0; page = pages_[page].next) {
                 const u64 found = pages_[page].pages;
                 if (found < pages) continue;
+                const u64 freed = pages_[page].freed;
                 remove(free_[b], page);
-                if (found > pages) write_free(by, page + pages, found - pages);
+                if (found > pages) write_free(by, page + pages, found - pages, freed);
                 set_run(page, pages, false);
-                return page;
+                return taken_run{page, freed < by.epoch()};
             }
         }
         HF_CHECK(attempt < 2, "a heap that has just grown has no run of that many pages");
@@ -187,21 +189,22 @@ void heap::give_run(change& by, u64 page) {
         first = before;
         pages_[page].start = 0;
     }
-    write_free(by, first, pages);
+    write_free(by, first, pages, by.epoch());
 }
 
 result<u64> heap::make_slab(change& by, u16 owner, unsigned c) {
-    const auto page = take_run(by, slab_pages(c));
-    if (!page) return page;
-    run_header& run = *run_at(*page);
+    const auto taken = take_run(by, slab_pages(c));
+    if (!taken) return tl::unexpected(taken.error());
+    const u64 page = taken->page;
+    run_header& run = *run_at(page);
     by.announce(&run, sizeof run);
     by.zero(&run, slab_shapes[c].first);
     run.kind = run_kind::slab;
     run.size_class = static_cast<u16>(c);
     run.owner = owner;
     run.pages = slab_pages(c);
-    pages_[*page].free_blocks = slab_shapes[c].blocks;
-    push(partial(owner, c), *page);
+    pages_[page].free_blocks = slab_shapes[c].blocks;
+    push(partial(owner, c), page);
     return page;
 }
 

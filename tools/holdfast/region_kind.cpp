@@ -1,0 +1,82 @@
+#include "region_kind.hpp"
+
+#include <holdfast/section.h>
+
+#include "header_view.hpp"
+#include "image/ready_copy.hpp"
+#include "map/copy.hpp"
+#include "objects.hpp"
+#include "other_checks.hpp"
+#include "transaction/transaction_area.hpp"
+
+#include <algorithm>
+
+namespace hf::tool {
+namespace {
+
+facts describe_transactions(const layout::superblock& s) {
+    return {{"engine", std::string(to_string(transaction_area_of(s).engine))}};
+}
+
+/// Opening the group undoes the interrupted epoch, or the sections without a consistent cut.
+result<void> settle_sections(const std::filesystem::path& image, discipline /*kind*/) {
+    const auto header = header_view::read(image.string());
+    if (!header) return tl::unexpected(header.error());
+    const bool is_private = header->super && header->super->medium == medium_kind::file;
+    hf_group_options o{};
+    o.stores = is_private ? HF_STORES_TRACKED : HF_STORES_ANNOUNCED;
+    o.keep_unreachable = 1;
+    o.by_hand = 1;
+    int opened = 0;
+    for (const hf_mode mode : {HF_MODE_EPOCH, HF_MODE_GRAPH}) {
+        o.mode = mode;  // only the mode that has the log opens a file that was not closed in order
+        opened = hf_group_open(image.c_str(), &o);
+        if (opened != static_cast<int>(errc::incompatible)) break;
+    }
+    if (opened == 0 && hf_group_close() == 0) return {};
+    return failure({errc::corrupt, "recover the copy of the group of regions", image.string(),
+                    hf_section_error(), "look at the original with `holdfast check`"});
+}
+
+result<detail::image_facts> copy_sections(const std::filesystem::path& from,
+                                          const std::filesystem::path& to, bool replace,
+                                          const detail::copy_progress& progress) {
+    const auto none = [](const std::filesystem::path&, const std::filesystem::path&, discipline) {
+        return result<void>();
+    };
+    return detail::make_ready_copy(from, to, replace, progress, {settle_sections, none});
+}
+
+std::vector<region_kind>& kinds() {
+    static std::vector<region_kind> all{
+        {discipline::logged, check_map, copy_store, heap_view::read_map, no_facts},
+        {discipline::incll, check_map, copy_store, heap_view::read_map, no_facts},
+        {discipline::transient, check_map, copy_store, heap_view::read_map, no_facts},
+        {discipline::snapshot, check_header, copy_store, heap_view::read_none, no_facts},
+        {discipline::transaction, check_objects, copy_objects, heap_view::read_objects,
+         describe_transactions},
+        {discipline::eager, check_eager, copy_store, heap_view::read_eager, no_facts},
+        {discipline::section, check_header, copy_sections, heap_view::read_none, no_facts},
+    };
+    return all;
+}
+
+}  // namespace
+
+const region_kind& kind_of(discipline d) {
+    const auto& all = kinds();
+    const auto at =
+        std::find_if(all.begin(), all.end(), [d](const region_kind& k) { return k.number == d; });
+    return at != all.end() ? *at : all.front();
+}
+
+const region_kind& kind_of(const std::string& path) {
+    const auto v = header_view::read(path);
+    return kind_of(v && v->super ? v->super->kind : discipline::incll);
+}
+
+void add_kind(const region_kind& k) { kinds().push_back(k); }
+
+facts no_facts(const layout::superblock& /*s*/) { return {}; }
+
+}  // namespace hf::tool
