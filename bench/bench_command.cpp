@@ -53,6 +53,8 @@ result<void> run(const options& o, nlohmann::json& json) {
             return run_layers(o, out, json);
         case measurement_kind::shadow:
             return run_shadow(o, out, json);
+        case measurement_kind::sections:
+            return run_sections(o.sections, out, json);
     }
     return {};
 }

@@ -187,6 +187,7 @@ result<std::optional<options>> parse_options(const std::vector<std::string>& arg
     recipe_bench_parser cooking;
     layer_bench_parser layering;
     shadow_bench_parser shadowing;
+    sections_bench_parser sectioning;
     CLI::App app("Measures the durable tree against itself without durability, and its peers.",
                  "holdfast bench");
     app.require_subcommand(1);
@@ -208,6 +209,7 @@ result<std::optional<options>> parse_options(const std::vector<std::string>& arg
     CLI::App* recipe = cooking.add_to(app);
     CLI::App* layers = layering.add_to(app);
     CLI::App* shadow = shadowing.add_to(app);
+    CLI::App* sections = sectioning.add_to(app);
     ycsb->footer(
         "Every value that is read is compared with what was written; a difference ends the run\n"
         "with exit code 1. Ratios are to `transient`, of neighbouring repetitions.\n\n"
@@ -308,6 +310,12 @@ result<std::optional<options>> parse_options(const std::vector<std::string>& arg
             o.what = measurement_kind::shadow;
             o.shadow = shadowing.translate();
             o.json = shadowing.json();
+            return o;
+        }
+        if (sections->parsed()) {
+            o.what = measurement_kind::sections;
+            o.sections = sectioning.translate();
+            o.json = sectioning.json();
             return o;
         }
         translate(r, o);

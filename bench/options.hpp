@@ -10,6 +10,7 @@
 #include "bench/recipe/options.hpp"
 #include "bench/scratch_space.hpp"
 #include "bench/server/options.hpp"
+#include "bench/sections/options.hpp"
 #include "bench/shadow/options.hpp"
 
 #include <chrono>
@@ -28,7 +29,8 @@ enum class measurement_kind : u8 {
     heap,
     recipe,
     layers,
-    shadow
+    shadow,
+    sections
 };
 
 struct options {
@@ -55,6 +57,7 @@ struct options {
     recipe_bench_options recipe;      ///< of `recipe`, likewise
     layer_bench_options layers;       ///< of `layers`, likewise
     shadow_bench_options shadow;      ///< of `shadow`, likewise
+    sections_bench_options sections;  ///< of `sections`, likewise
 };
 
 /// `arguments`: those after the verb: "ycsb", "--records", ... Errors have class usage; for --help

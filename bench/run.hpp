@@ -24,6 +24,8 @@ namespace hf::bench {
                                       nlohmann::json& json);
 [[nodiscard]] result<void> run_layers(const options& o, std::ostream& out, nlohmann::json& json);
 [[nodiscard]] result<void> run_shadow(const options& o, std::ostream& out, nlohmann::json& json);
+[[nodiscard]] result<void> run_sections(const sections_bench_options& o, std::ostream& out,
+                                        nlohmann::json& json);
 [[nodiscard]] result<void> run_server(const options& o, std::ostream& out, nlohmann::json& json);
 
 /// Prints a progress line to standard error if that is a terminal.

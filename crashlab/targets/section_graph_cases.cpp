@@ -1,7 +1,7 @@
 #include "crashlab/targets/section_graph_cases.hpp"
 
 #include "crashlab/litmus/allowed_states.hpp"
-#include "section/graph/graph.hpp"
+#include "crashlab/targets/graph_machines.hpp"
 
 #include <array>
 #include <memory>
@@ -12,46 +12,32 @@ namespace hf::lab {
 namespace {
 
 using graph::access;
-using graph::graph_mode;
 using litmus::action;
 using litmus::step;
 using litmus::values;
 
-template <class T>
-T obtain(tl::expected<T, error> r) {
-    if (!r) throw violation(r.error().to_string());
-    if constexpr (!std::is_void_v<T>) return std::move(*r);
-}
+using opening = std::unique_ptr<graph_machine> (*)();
 
 constexpr u64 stable_marks = 5000;  ///< operations from here on: "the first n steps are stable"
 constexpr u64 numbers_of_a_run = 10'000;
-constexpr unsigned max_threads = 3;
+constexpr unsigned max_threads = graph_threads;
 
 /// A program, how far it came, and what its variables held before it.
 class program_session {
    public:
-    void open() {
-        region_options o;
-        o.initial_size = 2 * layout::page_size;
-        o.max_size = u64{60} << 20;
-        o.flush = flush_policy::always;
-        region_ = obtain(region::open(file_path, o));
-        if (region_->segments().empty()) obtain(region_->grow(segment_kind::heap, 1, 0));
-        graph::graph_options g;
-        g.log_bytes = layout::page_size;
-        g.period = std::chrono::microseconds(0);
-        mode_ = obtain(graph_mode::open(*region_, g));
-    }
+    explicit program_session(opening how) : opening_(how) {}
+    void open() { machine_ = opening_(); }
+    /// Each lane has its log then, and the root is stable.
     void attach() {
-        for (unsigned t = 0; t < max_threads; ++t) static_cast<void>(lane(t));
+        for (unsigned t = 0; t < max_threads; ++t) machine_->wait_stable(t);
     }
     void crash() {
-        // A session that ends in order would end its sections; this one's memory just goes.
-        static_cast<void>(mode_.release());
-        region_.reset();
+        if (machine_ == nullptr) return;
+        machine_->crash();
+        machine_.reset();
     }
     [[nodiscard]] program_session next() const {
-        program_session s;
+        program_session s(opening_);
         s.at_first_ = at_first_;
         s.steps_ = steps_;
         s.base_ = base_;
@@ -67,7 +53,7 @@ class program_session {
             begin_operation(base_ + i);
             take(steps_[i]);
             end_operation(base_ + i);
-            if (stepping != nullptr && (*stepping)() % 3 == 0) static_cast<void>(mode_->step());
+            if (stepping != nullptr && (*stepping)() % 3 == 0) machine_->step();
             if (held_ == std::array<unsigned, max_threads>{} && i % 2 == 1) wait_stable(i + 1);
         }
     }
@@ -80,6 +66,7 @@ class program_session {
             allowed_at_first_ = states_allowed_by(all);
             judge(allowed_at_first_, litmus::to_string(steps_, steps_.size()));
         }
+        machine_->audit();
         at_first_ = state();
         steps_.clear();
         is_recovered_ = true;
@@ -112,7 +99,7 @@ class program_session {
     }
     [[nodiscard]] values state() const {
         values v;
-        for (unsigned i = 0; i < litmus::max_variables; ++i) v[i] = *variable(i);
+        for (unsigned i = 0; i < litmus::max_variables; ++i) v[i] = machine_->variable(i);
         return v;
     }
 
@@ -122,19 +109,13 @@ class program_session {
         for (const u64 one : v) s += (s.empty() ? "" : ", ") + std::to_string(one);
         return s;
     }
-    /// Two variables a line.
-    [[nodiscard]] u64* variable(unsigned n) const {
-        return region_->at<u64>(layout::page_size + (n / 2) * line_size + (n % 2) * 8);
-    }
-    graph::lane_state& lane(unsigned thread) { return *obtain(mode_->attach(thread + 1)); }
-
     void lock(const step& s, access how) {
-        if (held_[s.thread]++ == 0) mode_->begin(lane(s.thread));
-        mode_->acquired(lane(s.thread), &locks_[s.object], how);
+        if (held_[s.thread]++ == 0) machine_->begin(s.thread);
+        machine_->acquired(s.thread, &locks_[s.object], how);
     }
     void unlock(const step& s, access how) {
-        mode_->releasing(lane(s.thread), &locks_[s.object], how);
-        if (--held_[s.thread] == 0) mode_->end(lane(s.thread));
+        machine_->releasing(s.thread, &locks_[s.object], how);
+        if (--held_[s.thread] == 0) machine_->end(s.thread);
     }
     void take(const step& s) {
         switch (s.what) {
@@ -147,25 +128,23 @@ class program_session {
             case action::read_unlock:
                 return unlock(s, access::shared);
             case action::post:
-                return mode_->releasing(lane(s.thread), &semaphores_[s.object], access::shared);
+                return machine_->releasing(s.thread, &semaphores_[s.object], access::shared);
             case action::wait:
-                return mode_->acquired(lane(s.thread), &semaphores_[s.object], access::exclusive);
+                return machine_->acquired(s.thread, &semaphores_[s.object], access::exclusive);
             case action::store:
-                mode_->before_store(lane(s.thread), variable(s.object), sizeof(u64));
-                __atomic_store_n(variable(s.object), s.value, __ATOMIC_RELEASE);
-                return;
+                return machine_->store(s.thread, s.object, s.value);
         }
     }
     void wait_stable(std::size_t steps) {
         begin_operation(base_ + stable_marks + steps);
         for (unsigned t = 0; t < max_threads; ++t) {
-            obtain(mode_->wait_stable(lane(t), std::chrono::milliseconds(1000)));
+            machine_->wait_stable(t);
         }
         end_operation(base_ + stable_marks + steps);
     }
 
-    std::unique_ptr<region> region_;
-    std::unique_ptr<graph_mode> mode_;
+    opening opening_;
+    std::unique_ptr<graph_machine> machine_;
     values at_first_{};
     std::set<values> allowed_at_first_;  ///< that this session's recovery may have left
     bool is_recovered_ = false;          ///< it began with a recovery
@@ -209,16 +188,22 @@ struct program_case {
     std::string_view name;
     std::string_view what;
     std::vector<step> steps;  ///< none: random ones, of the seed
+    opening how = open_graph_library;
+    void (*before)() = nullptr;  ///< makes the file; then run() opens it
 };
 
 class program_target final : public target {
    public:
-    program_target(const program_case& c, u64 seed) : case_(c), random_(seed) {}
+    program_target(const program_case& c, u64 seed) : case_(c), random_(seed), session_(c.how) {}
     void prepare() override {
+        if (case_.before != nullptr) return case_.before();
         session_.open();
         session_.attach();
     }
-    void run() override { session_.run(steps(), &random_); }
+    void run() override {
+        if (case_.before != nullptr) session_.open();
+        session_.run(steps(), &random_);
+    }
     void crash() override { session_.crash(); }
     std::unique_ptr<survivor> recover_after(const promised& all) override {
         return std::make_unique<program_survivor>(session_.next(), all);
@@ -283,6 +268,15 @@ const std::vector<program_case>& cases() {
           {2, wait, 1},
           {2, store, 3, 6}}},
         {"section_graph.random", "random race-free programs of three threads", {}},
+        {"section_graph.runtime",
+         "the same in a group of regions, as the section runtime opens it",
+         {},
+         open_graph_group},
+        {"section_graph.mode_switch",
+         "a group that epoch mode has closed is opened in graph mode",
+         {{0, lock, 0}, {0, store, 0, 1}, {0, unlock, 0}, {1, lock, 0}, {1, store, 1, 2}},
+         open_graph_group,
+         make_closed_epoch_group},
     };
     return all;
 }
@@ -306,6 +300,9 @@ const std::vector<target_description>& section_graph_cases() {
                   "section_graph G6: session number durable before its first log"}});
         }
         for (target_description& d : found) {
+            if (d.name == "section_graph.mode_switch") {
+                d.points = {"section T3: the mode is durable before the session begins"};
+            }
             if (d.name != "section_graph.outside") continue;
             d.points.push_back(
                 "section_graph G7: a store without an entry durable before the next");

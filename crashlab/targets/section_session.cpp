@@ -16,7 +16,7 @@ section_session::section_session(u64 seed, std::map<u64, section_state> history)
     o.announced = true;
     o.bytes = u64{2} << 20;
     o.max_bytes = u64{60} << 20;
-    o.flush = true;
+    o.flush = flush_policy::always;
     auto opened = section::group::open(file_path, o, *me_);
     if (!opened) throw violation(opened.error().to_string());
     group_ = std::move(*opened);

@@ -1,7 +1,7 @@
 // A bank whose accounts are a linked list, locked hand over hand: a transfer holds the lock of the
 // next account before it gives back that of the one before. Money moves; the sum does not change.
-// All stores are announced, so the bank runs in epoch mode and, with HOLDFAST_SECTION_MODE=graph, in
-// graph mode.
+// All stores are announced, so the bank runs in epoch mode and, with HOLDFAST_SECTION_MODE=graph,
+// in graph mode.
 #include "program.hpp"
 
 namespace {

@@ -109,16 +109,18 @@ result<void> group::check_table(const group_options& o) {
 /// T3.
 result<void> group::check_mode(group_mode wanted) {
     u64& mode = table().mode;
-    if (mode == static_cast<u64>(wanted)) return {};
+    const bool is_other = mode != static_cast<u64>(wanted);
     const bool was_graph = mode == static_cast<u64>(group_mode::graph);
-    if (!file_->was_clean() && !file_->created()) {
+    if (is_other && !file_->was_clean() && !file_->created()) {
         const std::string its = was_graph ? "graph" : "epoch";
         return failure({errc::incompatible, "open the group of regions", file_->path().string(),
                         "its last session was in " + its +
                             " mode and was not closed in order: only that mode can undo it",
                         "open it in " + its + " mode once, and close it"});
     }
-    std::atomic_ref<u64>(mode).store(static_cast<u64>(wanted), std::memory_order_release);
+    if (is_other) {
+        std::atomic_ref<u64>(mode).store(static_cast<u64>(wanted), std::memory_order_release);
+    }
     file_->med().persist(&mode, sizeof mode);
     HF_PERSIST_POINT("section T3: the mode is durable before the session begins");
     return {};

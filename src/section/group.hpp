@@ -8,12 +8,14 @@
 //   tracked    private copy of the file  redo journal (journal/)  when the journal says so
 //
 // In graph mode stores are announced, and the log is that of section/graph; no cut is made. The
-// epoch record serves only to tell an orderly close from a crash.
+// epoch record serves only to distinguish an orderly close from a crash.
 //
 // Two modes, one file. The table has the mode of the newest session. A crash can be undone only in
 // the mode that has the log, so a file that was not closed in order is refused in the other one.
 // After an orderly close neither log has an entry that counts, and either mode may open it.
 //  T3  A new mode is durable in the table before the session begins (O1), while the file is clean.
+//  The word is written back even if it is right already: a process that was killed may have stored
+//  it and not written it back.
 //  Before T3 the old mode opens the file, after T3 both do, after O1 only the new one. Without T3 a
 //  crash could leave a file that is not clean, with the old mode in its table: recovery would look
 //  into the wrong log.
@@ -87,6 +89,8 @@ class group {
         return {r, undo_.get(), graph_.get(), epoch()};
     }
     [[nodiscard]] first_touch* undo() noexcept { return undo_.get(); }
+    /// For the crash lab: the session is to end without an end.
+    void forget_graph() noexcept { static_cast<void>(graph_.release()); }
     /// nullptr: in epoch mode.
     [[nodiscard]] graph_sections* graph() noexcept { return graph_.get(); }
     [[nodiscard]] u64 epoch() const noexcept { return epochs_->current_epoch(); }

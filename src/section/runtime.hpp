@@ -29,7 +29,7 @@
 
 namespace hf::section {
 
-/// What stands for a thread's end in graph mode.
+/// The object whose release is a thread's end in graph mode.
 [[nodiscard]] inline const void* thread_object(pthread_t thread) noexcept {
     return reinterpret_cast<const void*>(thread);  // NOLINT(performance-no-int-to-ptr)
 }

@@ -32,6 +32,7 @@
 //     threads.hpp      what is kept for each thread
 //     first_touch.hpp  undo log by line, claimed by one thread (in place), over undo/
 //     group.hpp        the file: epochs, recovery, U0 to U4
+//     graph_sections.hpp  the other mode, without cuts: sections by happens-before (graph/)
 //     heap/            memory, whose metadata go back with the cut
 //     runtime.hpp      the one of this process
 //     locks/           pthread, C11 and C++ locks begin and end sections

@@ -53,15 +53,22 @@ TEST_P(section_examples, is_consistent_after_each_kill) {
     EXPECT_TRUE(has_progress);
 }
 
+std::string name_of(const ::testing::TestParamInfo<example>& p) {
+    const std::string mode(p.param.mode);
+    return p.param.name + (mode.empty() ? mode : "_in_" + mode + "_mode");
+}
+
+#ifdef HF_DEDUP
+INSTANTIATE_TEST_SUITE_P(pipeline, section_examples,
+                         ::testing::Values(example{"dedup", ""}, example{"dedup", "graph"}),
+                         name_of);
+#endif
 INSTANTIATE_TEST_SUITE_P(programs, section_examples,
                          ::testing::Values(example{"bank", ""}, example{"queue", ""},
                                            example{"cache", ""}, example{"avl", ""},
                                            example{"phone_book", ""}, example{"bank", "graph"},
                                            example{"queue", "graph"}),
-                         [](const auto& p) {
-                             const std::string mode(p.param.mode);
-                             return p.param.name + (mode.empty() ? mode : "_in_" + mode + "_mode");
-                         });
+                         name_of);
 
 }  // namespace
 }  // namespace hf

@@ -1,5 +1,4 @@
-// The second mode behind the runtime: what is refused, every kind of edge, bounds, two modes on one
-// file.
+// Graph mode through the runtime: refusals, every kind of edge, bounds, two modes on one file.
 #include "section/opened_group.hpp"
 
 #include <pthread.h>
@@ -61,7 +60,8 @@ class graph_mode_of_runtime : public test::on_tmpfs {
     }
     using step = std::atomic<int>;
     /// This thread's section never ends, and does `release` in its midst; a thread that was there
-    /// before does `acquire` once the step is 1, and then a whole section. What is left of it.
+    /// before does `acquire` once the step is 1, and then a whole section, whose store is returned
+    /// as recovery left it.
     u64 second_after(const std::function<void(step&)>& release,
                      const std::function<void()>& acquire) const {
         const u64* const w = after_a_kill([&](u64* v) {
@@ -157,7 +157,7 @@ TEST_F(graph_mode_of_runtime, tickets_become_durable_when_their_section_is_kept)
     EXPECT_GE(hf_section_durable(), mine);
 }
 
-// ---------------------------------------------------------------------------------------- the edges
+// -------------------------------------------------------------------------------- the edges
 
 TEST_F(graph_mode_of_runtime, without_an_edge_the_second_section_is_kept) {
     EXPECT_EQ(second_after([](step&) {}, [] {}), 2U);
@@ -325,7 +325,7 @@ TEST_F(graph_mode_of_runtime, a_condition_wait_with_one_lock_ends_the_section) {
     EXPECT_EQ(w[0], 1U);
 }
 
-// ---------------------------------------------------------------------------------------- the bounds
+// -------------------------------------------------------------------------------- the bounds
 
 TEST_F(graph_mode_of_runtime, a_log_that_stays_full_ends_the_process_with_one_message) {
     const auto fill = [this] {

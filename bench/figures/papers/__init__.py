@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import Callable
 
-from . import incll, nv_heaps, recipe, shadow
+from . import incll, nv_heaps, recipe, sections, shadow
 
 
 @dataclass(frozen=True)
@@ -36,4 +36,5 @@ PAPERS = {
     "recipe": paper("recipe", recipe),
     "nv-heaps": paper("nv-heaps", nv_heaps),
     "shadow": paper("shadow", shadow),
+    "sections": paper("sections", sections),
 }

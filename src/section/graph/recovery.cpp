@@ -46,8 +46,10 @@ class lane_reader {
         const auto kept = unpack_checked(view_.head().kept, kept_seed(of_.region, of_.lane));
         const auto from =
             unpack_checked(view_.head().position, position_seed(of_.region, of_.lane));
-        // A segment that was added and never used is all zeros.
-        if (view_.head().kept == 0 && view_.head().position == 0) return found_lane{};
+        // A segment that was added and never used is all zeros. A crash while its first log was
+        // started may have left the first of the two words; no entry was written then (G6).
+        const bool is_new = view_.head().kept == 0 || (kept && *kept == 0);
+        if (is_new && view_.head().position == 0) return found_lane{};
         if (!kept || !from) {
             return failure(damaged(region_, at_, "the head of a section log has a wrong checksum"));
         }

@@ -1,9 +1,9 @@
-// What orders sections without being a lock: threads' creation and join, semaphores, barriers.
+// Edges between sections that are no locks: threads' creation and join, semaphores, barriers.
 //
 // Epoch mode needs none of it (a cut covers all threads), so nothing is done then. In graph mode
-// each edge is told as a shared release on one side and an exclusive acquire on the other
-// (lock_table.hpp). A thread's end is told where its record is given back (runtime.cpp), after its
-// last destructor.
+// each edge is a shared release on one side and an exclusive acquire on the other (lock_table.hpp).
+// A thread's end is a release where its record is given back (runtime.cpp), after its last
+// destructor.
 //
 // C11 threads. The C library's thrd_create() and thrd_join() call it without the dynamic linker;
 // a thrd_t is a pthread_t there.

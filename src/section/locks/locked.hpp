@@ -21,8 +21,8 @@
 //
 // Graph mode. No cut waits for a thread, so one that waits for its outermost lock stays inside; its
 // section has begun before, since the beginning of a section may wait for room in the log. Each
-// lock, taken and given, is told to the graph, also those of hf_not_a_consistency_lock(): they make
-// no section, and still say what happens before what.
+// lock that is taken or given becomes an edge of the graph, also those of
+// hf_not_a_consistency_lock(): they make no section, and still order other sections.
 //
 // A lock given back that the thread does not hold was taken before the group was opened, and is
 // passed on; or another thread holds it: then the process ends with a message.
@@ -49,7 +49,7 @@ using graph::access;
 
 /// The thread, inside and one level deeper already, holds the lock now. `result`: of taking it.
 void note_held(thread_record& r, const void* lock, access how, int result) noexcept;
-/// The same for a lock that makes no section.
+/// As note_held() and note_giving(), for a lock that makes no section.
 void note_exempt_held(const void* lock, access how, int result) noexcept;
 void note_exempt_given(const void* lock) noexcept;
 
