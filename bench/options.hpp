@@ -9,8 +9,8 @@
 #include "bench/operations.hpp"
 #include "bench/recipe/options.hpp"
 #include "bench/scratch_space.hpp"
-#include "bench/server/options.hpp"
 #include "bench/sections/options.hpp"
+#include "bench/server/options.hpp"
 #include "bench/shadow/options.hpp"
 
 #include <chrono>

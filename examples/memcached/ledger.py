@@ -24,7 +24,8 @@ class Connection:
     """The updates of one connection, in order."""
 
     def __init__(self):
-        self.keys = array("I")  # of each update that was sent; its version is one higher than before
+        # The key of each update that was sent; its version is one higher than before.
+        self.keys = array("I")
         self.tickets = []  # (number of acknowledged updates, ticket that covers them)
 
     def promised(self, durable):

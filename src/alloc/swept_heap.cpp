@@ -135,7 +135,8 @@ const run* swept_heap::run_of(u64 offset) const noexcept {
 bool swept_heap::keeps_enough(u64 pages) const {
     if (kept_share_ == 0) return true;
     const u64 mapped = region_.size() / page_size;
-    const u64 spare = pages_.pages() + (region_.max_pages() - std::min(mapped, region_.max_pages()));
+    const u64 spare =
+        pages_.pages() + (region_.max_pages() - std::min(mapped, region_.max_pages()));
     return spare >= pages + region_.max_pages() / kept_share_;
 }
 

@@ -12,14 +12,14 @@
 // batch waits until each counter that was odd has changed. No thread blocks; a batch that cannot be
 // freed yet is checked again when the next batch is closed.
 //
-// A batch is closed when it has 256 blocks, or 1 MiB of them. So a thread that does nothing any more
-// keeps little; and when memory is short, other threads take what it keeps (take_from_idle()).
+// A batch is closed when it has 256 blocks, or 1 MiB of them. So an idle thread keeps little, and
+// when memory is short, other threads take it (take_from_idle()).
 //
 // Invariants.
 //  G1  A freed block was unlinked durably (callers retire after their last fence), and every
 //      operation that began before it was retired has ended.
-//  G2  A lane's lists and its cache are used by its thread, or by the one thread that takes from it,
-//      which has found it outside of an operation after it set `wanted`. The lane's thread checks
+//  G2  A lane's lists and its cache are used by its thread, or by the one thread that takes from
+//      it, which has found it outside of an operation after it set `wanted`. The lane's thread checks
 //      `wanted` in its operation, before it uses them, and waits. Outside of operations it takes
 //      `lock`.
 // Memory order: quiescence.hpp. enter() ends with a light fence, closing a batch begins with a

@@ -13,8 +13,8 @@ constexpr u64 tag_bytes = window_size / line_size;
 constexpr u64 max_limit = u64{256} << 20;
 
 /// Logs have a 256th of the region's largest size, of which one thread gets at most half
-/// (alloc/geometry.hpp). At an eighth of that 256th a cut is due, at a quarter new sections wait for
-/// it: so the sections in flight have as much again, though one thread has logged everything.
+/// (alloc/geometry.hpp). At an eighth of that 256th a cut is due, at a quarter new sections wait
+/// for it: so the sections in flight have as much again, though one thread has logged everything.
 u64 limit_of(const region& r) {
     return std::min(r.max_pages() * layout::page_size / 2048, max_limit);
 }

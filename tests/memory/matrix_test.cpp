@@ -1,4 +1,4 @@
-// Memory that was freed can be used again: by any thread, for any size, without reopening the region
+// Freed memory can be used again: by any thread, for any size, without reopening the region
 // A matrix of {structure} x {freed by} x {used for} x {bounded, growing} x {medium}.
 //
 // With HF_MEMORY_TABLE=1 each test prints its cells: percent of the freed bytes that were stored
@@ -88,7 +88,8 @@ class freed_memory : public ::testing::Test {
         const freeing done(*filled, s.by, n);
         filled->end_epoch();
         const u64 size_before = filled->region_bytes();  // with the logs of both threads
-        // While a region can grow, a thread's last batch of retired blocks may wait (eager/grace.hpp).
+        // While a region can grow, a thread's last batch of retired blocks may wait
+        // (eager/grace.hpp).
         const u64 freed = u64{n} * usual - (growing ? mib : 0);
         const std::size_t size = size_for(use);
         const unsigned group = use == used_for::same_keys ? 1 : 2;
