@@ -19,9 +19,9 @@
 //  G1  A freed block was unlinked durably (callers retire after their last fence), and every
 //      operation that began before it was retired has ended.
 //  G2  A lane's lists and its cache are used by its thread, or by the one thread that takes from
-//      it, which has found it outside of an operation after it set `wanted`. The lane's thread checks
-//      `wanted` in its operation, before it uses them, and waits. Outside of operations it takes
-//      `lock`.
+//      it, which has found it outside of an operation after it set `wanted`. The lane's thread
+//      checks `wanted` in its operation, before it uses them, and waits. Outside of operations it
+//      takes `lock`.
 // Memory order: quiescence.hpp. enter() ends with a light fence, closing a batch begins with a
 // heavy one: either the closer sees the reader inside, or the reader sees the unlinked state.
 // Cost. enter() and leave() each store once to a cache line of the thread's own.

@@ -23,8 +23,8 @@
 // is a lower bound of the time at which a record may be.
 //
 // Concurrency: master_mutex serialises changes of the store's own record; purge_mutex guards the
-// cursors of purge() and make_room(). No condition called under a node's lock takes a mutex or calls
-// the map.
+// cursors of purge() and make_room(). No condition called under a node's lock takes a mutex or
+// calls the map.
 #pragma once
 
 #include <holdfast/store.hpp>
