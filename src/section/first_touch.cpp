@@ -22,7 +22,10 @@ u64 limit_of(const region& r) {
 }  // namespace
 
 first_touch::first_touch(region& r)
-    : region_(r), limit_(limit_of(r)), logs_(new std::array<thread_log, max_threads>) {
+    : region_(r),
+      limit_(limit_of(r)),
+      least_room_(std::min(2 * limit_, layout::page_size)),
+      logs_(new std::array<thread_log, max_threads>) {
     void* const p = ::mmap(nullptr, tag_bytes, PROT_READ | PROT_WRITE,
                            MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     HF_CHECK(p != MAP_FAILED, "no address space for the tags of a region's lines");
@@ -72,7 +75,9 @@ void first_touch::append(thread_record& by, u64 line, u64 epoch) noexcept(!crash
     // Told now and then: a little lag does not matter to should_cut().
     const u64 before =
         epoch_bytes_.fetch_add(told_lines * 2 * line_size, std::memory_order_relaxed);
-    if (before > 2 * limit_ && gate_ != nullptr) [[unlikely]] {
+    const bool is_short = !mine.writer.has_room(least_room_);
+    if (is_short) is_short_.store(true, std::memory_order_relaxed);
+    if ((before > 2 * limit_ || is_short) && gate_ != nullptr) [[unlikely]] {
         gate_->hold();
     }
 }
@@ -111,6 +116,7 @@ void first_touch::reset(const thread_table& threads) noexcept {
         threads.at(i).lines.clear();
     }
     epoch_bytes_.store(0, std::memory_order_relaxed);
+    is_short_.store(false, std::memory_order_relaxed);
 }
 
 }  // namespace hf::section

@@ -70,9 +70,11 @@ class first_touch {
     /// The gate is closed and the epoch is counted. The lists are empty, and no line is touched.
     void reset(const thread_table& threads) noexcept;
 
-    /// Whether the logs of this epoch are so long that it should end.
+    /// Whether the logs of this epoch are so long that it should end, or one of them can grow no
+    /// more: other threads' logs keep their space across epochs.
     [[nodiscard]] bool should_cut() const noexcept {
-        return epoch_bytes_.load(std::memory_order_relaxed) > limit_;
+        return epoch_bytes_.load(std::memory_order_relaxed) > limit_ ||
+               is_short_.load(std::memory_order_relaxed);
     }
     /// From here on a log of twice that length holds new sections at the gate.
     void hold_at(gate* entrance) noexcept { gate_ = entrance; }
@@ -102,10 +104,12 @@ class first_touch {
     region& region_;
     std::atomic<u8>* tags_;
     u64 limit_;
+    u64 least_room_;  ///< a thread whose log has less room asks for a cut
     gate* gate_ = nullptr;
     std::unique_ptr<std::array<thread_log, max_threads>> logs_;
     std::atomic<u32> logs_used_{0};  ///< logs past these have never been attached
     alignas(64) std::atomic<u64> epoch_bytes_{0};
+    std::atomic<bool> is_short_{false};  ///< a thread's log has less than least_room_
 };
 
 }  // namespace hf::section

@@ -70,8 +70,9 @@ result<void> log_space::add(u64 least_pages, log_share share) {
     }
 }
 
-u64 log_space::room_with(log_place p, log_share share) const {
-    return room_from(p) + left(share) * layout::page_size;
+u64 log_space::room_with(log_place p, log_share share, u64 enough) const {
+    const u64 room = room_from(p);
+    return room >= enough ? room : room + left(share) * layout::page_size;
 }
 
 result<void> log_space::add_until(log_place p, u64 bytes, log_share share) {

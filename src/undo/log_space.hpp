@@ -58,7 +58,8 @@ class log_space {
     [[nodiscard]] result<void> add_until(log_place p, u64 bytes, log_share share);
 
     /// Bytes from `p` to the end of the last segment, those that add_until() could add included.
-    [[nodiscard]] u64 room_with(log_place p, log_share share) const;
+    /// Looks no further than `enough`.
+    [[nodiscard]] u64 room_with(log_place p, log_share share, u64 enough = ~u64{0}) const;
     [[nodiscard]] u16 owner() const noexcept { return owner_; }
 
    private:

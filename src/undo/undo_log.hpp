@@ -87,6 +87,10 @@ class log_writer {
     [[nodiscard]] result<void> append(std::span<const log_object> objects,
                                       u64 epoch) noexcept(!crashes_throw);
 
+    /// Whether entries of that many bytes still fit, if no other lane takes the space.
+    [[nodiscard]] bool has_room(u64 bytes) const {
+        return space_.room_with(place_, log_share::fair, bytes) >= bytes;
+    }
     [[nodiscard]] bool has_segments() const noexcept { return !space_.empty(); }
     [[nodiscard]] u64 entries() const noexcept { return entries_.load(std::memory_order_relaxed); }
     [[nodiscard]] u64 bytes() const noexcept { return bytes_.load(std::memory_order_relaxed); }

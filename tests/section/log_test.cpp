@@ -5,9 +5,11 @@
 #include <unistd.h>
 
 #include <array>
+#include <atomic>
 #include <cstring>
 #include <filesystem>
 #include <thread>
+#include <vector>
 
 namespace hf {
 namespace {
@@ -58,6 +60,28 @@ TEST_F(section_log, that_is_nearly_full_makes_the_clock_cut_before_its_time) {
         test::store(p[i % lines * 64], 'a');
     }
     EXPECT_GT(numbers().cuts, cuts) << "the period is 10 s";
+}
+
+/// The logs of the other threads keep their space, so the last one can have little.
+TEST_F(section_log, of_a_thread_beside_many_makes_the_clock_cut_before_it_is_full) {
+    char* const p = open(true, u64{640} << 20);
+    std::vector<std::thread> others;
+    std::atomic<unsigned> logged{0};
+    std::atomic<bool> end{false};
+    constexpr unsigned threads = 16;
+    for (unsigned t = 0; t < threads; ++t) {
+        others.emplace_back([&, t] {
+            for (u64 i = 0; i < 20; ++i) test::store(p[(20 * t + i) * 64], 'o');
+            ++logged;
+            while (!end) std::this_thread::yield();
+        });
+    }
+    while (logged != threads) std::this_thread::yield();
+    const u64 cuts = numbers().cuts;
+    for (u64 i = 20 * threads; i < lines; ++i) test::store(p[i * 64], 'a');
+    EXPECT_GT(numbers().cuts, cuts) << "the period is 10 s";
+    end = true;
+    for (auto& t : others) t.join();
 }
 
 TEST_F(section_log, of_one_section_that_is_full_ends_the_process_with_a_message) {
