@@ -1,4 +1,5 @@
 // The command line knows a discipline that a program has added.
+#include "discipline/registry.hpp"
 #include "scratch.hpp"
 
 #include <gtest/gtest.h>
@@ -11,6 +12,30 @@
 
 namespace hf::test {
 namespace {
+
+TEST(registry, names_each_discipline_once_in_the_order_of_numbers) {
+    const auto all = registry::all();
+    ASSERT_EQ(all.size(), 7U);
+    for (std::size_t i = 0; i < all.size(); ++i) {
+        EXPECT_EQ(static_cast<std::size_t>(all[i].number), i + 1);
+        EXPECT_EQ(registry::find(all[i].number), &all[i]);
+        EXPECT_EQ(to_string(all[i].number), all[i].name);
+        EXPECT_NE(registry::all_names().find(all[i].name), std::string::npos);
+        EXPECT_FALSE(all[i].contents.empty());
+    }
+    EXPECT_EQ(registry::find(discipline{8}), nullptr);
+    EXPECT_EQ(to_string(discipline{0}), "unknown");
+    EXPECT_EQ(registry::all_names(),
+              "transient, logged, incll, snapshot, transaction, eager or section");
+}
+
+TEST(registry, keeps_its_order_and_refuses_a_number_that_is_taken) {
+    registry::add({discipline{250}, "late", "it holds nothing", true, true, false});
+    registry::add({discipline{249}, "early", "it holds nothing", true, true, false});
+    EXPECT_EQ(registry::all().back().name, "late");
+    EXPECT_EQ(to_string(discipline{249}), "early");
+    EXPECT_DEATH(registry::add({discipline{249}, "other", "", true, true, false}), "is taken");
+}
 
 struct ran {
     int code;
