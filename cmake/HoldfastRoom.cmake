@@ -86,9 +86,9 @@ function(hf_program name)
 endfunction()
 
 # hf_test(<name> SOURCES file... [USES room...] [LINKS target...] [LABELS label...]
-#         [TIMEOUT seconds])
+#         [TIMEOUT seconds] [TOGETHER])
 #
-# A GoogleTest program; each of its tests is one of ctest's, labelled with the room (the directory's
+# A GoogleTest program; each of its tests (TOGETHER: all of them) is one of ctest's, labelled with the room (the directory's
 # name). `../scratch.cpp` among the sources means the library that holds it. A test that has run for
 # nine tenths of its time says where it hangs and ends (tests/support/watchdog.hpp). Where the list
 # file sets HF_HOT_TESTS, its tests are what is worth optimising, as rooms are.
@@ -96,7 +96,7 @@ endfunction()
 # Tests about threads also bear the label `concurrency`, which the ThreadSanitizer stage runs: those
 # that say so, and those whose program or sources are named after concurrency, races or threads.
 function(hf_test name)
-  cmake_parse_arguments(PARSE_ARGV 1 arg "" "TIMEOUT" "SOURCES;USES;LINKS;LABELS")
+  cmake_parse_arguments(PARSE_ARGV 1 arg "TOGETHER" "TIMEOUT" "SOURCES;USES;LINKS;LABELS")
   if(arg_UNPARSED_ARGUMENTS)
     message(FATAL_ERROR "hf_test(${name}): what is '${arg_UNPARSED_ARGUMENTS}'?")
   endif()
@@ -130,6 +130,12 @@ function(hf_test name)
     set(arg_TIMEOUT 300)
   endif()
   math(EXPR deadline "${arg_TIMEOUT} * 9 / 10")
+  if(arg_TOGETHER)
+    add_test(NAME ${room}/${name} COMMAND ${name})
+    set_tests_properties(${room}/${name} PROPERTIES LABELS "${labels}" TIMEOUT ${arg_TIMEOUT}
+      ENVIRONMENT HF_TEST_DEADLINE=${deadline})
+    return()
+  endif()
   # PRE_TEST: a sanitized program may need the environment that only the test run gives it.
   gtest_discover_tests(${name} DISCOVERY_MODE PRE_TEST DISCOVERY_TIMEOUT 60 TEST_PREFIX "${room}/"
     TEST_LIST ${name}_tests
