@@ -46,6 +46,7 @@ result<std::unique_ptr<group>> group::open(const std::filesystem::path& path,
     g->epochs_ = std::move(*epochs);
     if (auto ok = g->check_table(o); !ok) return tl::unexpected(ok.error());
     if (auto ok = g->recover(); !ok) return tl::unexpected(ok.error());
+    if (o.mode == group_mode::graph && g->file_->was_clean()) graph::empty_logs(*g->file_);
     if (auto ok = g->epochs_->start(); !ok) return tl::unexpected(ok.error());
     if (o.mode == group_mode::graph) {
         auto graph = graph_sections::open(*g->file_, o.graph);

@@ -10,6 +10,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <cstdio>
 #include <filesystem>
 
 namespace hf::test {
@@ -63,7 +64,10 @@ int count_and_die(const std::string& path, const way& w) {
 
 int read_count(const std::string& path, const way& w) {
     const auto o = options(w);
-    if (hf_group_open(path.c_str(), &o) != 0) return 1;
+    if (hf_group_open(path.c_str(), &o) != 0) {
+        std::fprintf(stderr, "%s\n", hf_section_error());
+        return 1;
+    }
     const auto* count = static_cast<long*>(hf_root_get(hf_region_find("counters"), "count"));
     return count != nullptr ? static_cast<int>(*count) : 2;
 }

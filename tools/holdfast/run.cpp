@@ -102,6 +102,10 @@ int run(const run_arguments& a, const std::vector<std::string>& words) {
         return complain({errc::usage, "understand the arguments", "", "no program was given",
                          "see `holdfast run --help`"});
     }
+    if (words[0].starts_with('-')) {
+        return complain({errc::usage, "understand the arguments", "",
+                         "there is no option " + printable(words[0]), "see `holdfast run --help`"});
+    }
     const std::string library = a.library.empty() ? find_library() : a.library;
     if (library.empty() || ::access(library.c_str(), R_OK) != 0) {
         return complain(error_of(errc::not_found, library.empty() ? library_name : library,
@@ -136,7 +140,9 @@ constexpr const char* remarks =
     "both,\n"
     "and a second one that opens the same file is refused as busy.\n\n"
     "The exit code is PROGRAM's. If it cannot be started, it is one of the codes of `holdfast\n"
-    "--help`: 3 no such program or library, 9 not executable, 2 statically linked.";
+    "--help`: 3 no such program or library, 9 not executable, 2 statically linked.\n\n"
+    "Example:\n"
+    "  holdfast run --file data/counts.hf ./my_program";
 
 }  // namespace
 

@@ -92,6 +92,11 @@ struct graph_recovery {
     u64 bytes_restored = 0;
 };
 
+/// Makes all logs like those that were never used. For a file that was closed in order, before it
+/// counts as open: no entry counts then, and in a copy the heads have checksums of the original's
+/// identity. Durable when it returns; a crash before leaves a clean file, which is emptied again.
+void empty_logs(region& r);
+
 /// Undoes the sections that a crash interrupted and those that depend on them. Durable when it
 /// returns; may be repeated. errc::corrupt: a log is damaged; nothing was changed.
 [[nodiscard]] result<graph_recovery> recover(region& r);

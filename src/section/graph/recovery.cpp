@@ -183,6 +183,25 @@ u64 restore(const region& r, const std::vector<undo>& all) {
 
 }  // namespace
 
+void empty_logs(region& r) {
+    for (const segment& s : r.segments()) {
+        if (s.kind != segment_kind::section_log) continue;
+        if (s.owner == control_owner) {
+            auto& word = *r.at<u64>(s.offset);
+            if (word != 0 && !unpack_checked(word, region_seed(r))) {
+                ordered_store(word, pack_checked(1, region_seed(r)));
+            }
+            r.med().flush(&word, sizeof word);
+            continue;
+        }
+        lane_head& head = lane_log_view(r, s).head();
+        ordered_store(head.kept, 0);
+        ordered_store(head.position, 0);
+        r.med().flush(&head, sizeof head);
+    }
+    r.med().fence();
+}
+
 result<graph_recovery> recover(region& r) {
     std::vector<segment> logs;
     for (const segment& s : r.segments()) {
