@@ -57,23 +57,24 @@ struct counting_way {
     static inline thread_local work_counts counts;
     static inline thread_local unsigned depth = 0;
 
-    class mutex : public original_way::mutex {
+    class mutex {
        public:
         void lock() {
-            original_way::mutex::lock();
+            counted_.lock();
             enter();
         }
         void unlock() {
             --depth;
-            original_way::mutex::unlock();
+            counted_.unlock();
         }
         void wait(pthread_cond_t& c) {
             --depth;
-            original_way::mutex::wait(c);
+            counted_.wait(c);
             enter();
         }
 
        private:
+        original_way::mutex counted_;
         static void enter() { ++(depth++ == 0 ? counts.sections : counts.inner_sections); }
     };
     template <class T>
@@ -132,7 +133,8 @@ struct announced_way {
     using mutex = detail::section_mutex;
     template <class T>
     static void store(T& field, std::type_identity_t<T> value) {
-        const int alone = hf_is_persistent(&field) ? hf_section_store(&field, sizeof field) : 0;
+        const auto* const p = static_cast<const void*>(&field);
+        const int alone = hf_is_persistent(p) ? hf_section_store(p, sizeof(T)) : 0;
         field = value;
         if (alone != 0) hf_section_stored();
     }

@@ -51,6 +51,7 @@
 
 #include <memory>
 #include <string>
+#include <tuple>
 
 namespace hf::section {
 
@@ -90,7 +91,7 @@ class group {
     }
     [[nodiscard]] first_touch* undo() noexcept { return undo_.get(); }
     /// For the crash lab: the session is to end without an end.
-    void forget_graph() noexcept { static_cast<void>(graph_.release()); }
+    void forget_graph() noexcept { std::ignore = graph_.release(); }
     /// nullptr: in epoch mode.
     [[nodiscard]] graph_sections* graph() noexcept { return graph_.get(); }
     [[nodiscard]] u64 epoch() const noexcept { return epochs_->current_epoch(); }

@@ -105,9 +105,9 @@ runtime& runtime::make() noexcept {
     std::call_once(made, [] {
         auto* const made_now = new (std::nothrow) runtime;
         HF_CHECK(made_now != nullptr, "no memory for the section runtime");
-        instance_.store(made_now, std::memory_order_release);
+        the_runtime.store(made_now, std::memory_order_release);
     });
-    return *instance_.load(std::memory_order_acquire);
+    return *the_runtime.load(std::memory_order_acquire);
 }
 
 runtime::runtime() : gate_(threads_) {
@@ -133,7 +133,7 @@ result<void> runtime::open(const std::filesystem::path& path, const hf_group_opt
     if (!opened) return tl::unexpected(opened.error());
     group_ = std::move(*opened);
     undo_ = group_->undo();
-    graph_.store(group_->graph(), std::memory_order_release);
+    open_graph.store(group_->graph(), std::memory_order_release);
     patience_ns_ = pace_of(options, undo_ != nullptr).patience_ns;
     created_ = group_->file().created();
     recovered_ = !group_->file().was_clean();
@@ -178,7 +178,7 @@ result<void> runtime::close() {
     is_in_use.store(false, std::memory_order_release);
     hide_tags();
     undo_ = nullptr;
-    graph_.store(nullptr, std::memory_order_release);
+    open_graph.store(nullptr, std::memory_order_release);
     group_.reset();
     gate_.open();
     return closed;

@@ -38,7 +38,7 @@ class runtime {
    public:
     /// The one of this process. Never destroyed.
     [[nodiscard]] static runtime& get() noexcept {
-        if (runtime* const r = instance_.load(std::memory_order_acquire)) [[likely]]
+        if (runtime* const r = the_runtime.load(std::memory_order_acquire)) [[likely]]
             return *r;
         return make();
     }
@@ -95,7 +95,7 @@ class runtime {
     // --- graph mode: happens-before. Nothing is done in epoch mode ---
     [[nodiscard]] static bool has_graph() noexcept { return graph() != nullptr; }
     [[nodiscard]] static graph_sections* graph() noexcept {
-        return graph_.load(std::memory_order_acquire);
+        return open_graph.load(std::memory_order_acquire);
     }
     /// After the thread has acquired a lock or another object, before it releases one. Inside a
     /// section or outside.
@@ -149,9 +149,9 @@ class runtime {
     void note_attempt(u64 start, u64 end, bool cut) noexcept;
 
     static inline std::atomic<bool> is_in_use{false};
-    static inline constinit std::atomic<runtime*> instance_{nullptr};
+    static inline constinit std::atomic<runtime*> the_runtime{nullptr};
     /// nullptr: epoch mode. Changes while no thread is inside and is_in_use is false.
-    static inline std::atomic<graph_sections*> graph_{nullptr};
+    static inline std::atomic<graph_sections*> open_graph{nullptr};
 
     thread_table threads_;
     gate gate_;
