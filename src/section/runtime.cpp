@@ -1,6 +1,7 @@
 #include "section/runtime.hpp"
 
 #include "base/clock.hpp"
+#include "base/tsan.hpp"
 #include "section/environment.hpp"
 
 #include <pthread.h>
@@ -22,6 +23,13 @@ constexpr auto longest_wait = std::chrono::milliseconds(1000);
 constexpr auto longest_dependence = std::chrono::seconds(10);
 constexpr auto disk_wait = std::chrono::milliseconds(1);
 constexpr int disk_waits = 100;
+
+#ifdef HF_TSAN
+// In the last round ThreadSanitizer gives up its own state of the thread, and ours comes after it.
+constexpr u32 destructor_rounds = PTHREAD_DESTRUCTOR_ITERATIONS - 1;
+#else
+constexpr u32 destructor_rounds = PTHREAD_DESTRUCTOR_ITERATIONS;
+#endif
 
 constinit std::once_flag made;
 
@@ -239,7 +247,7 @@ thread_record& runtime::bind() noexcept {
     thread_record& r = threads_.claim();
     detail::my_record = &r;
     // Other destructors of the thread may take locks: the record is given back in their last round.
-    r.rounds_left = PTHREAD_DESTRUCTOR_ITERATIONS - 1;
+    r.rounds_left = destructor_rounds - 1;
     HF_CHECK(::pthread_setspecific(key_, &r) == 0, "pthread_setspecific");
     return r;
 }
@@ -269,7 +277,7 @@ void runtime::thread_ends(void* record) noexcept {
 u64 runtime::sections_begun() const noexcept {
     u64 n = 0;
     for (u32 i = 0; i < threads_.used(); ++i) {
-        n += __atomic_load_n(&threads_.at(i).entered, __ATOMIC_RELAXED);
+        n += threads_.at(i).entered.load(std::memory_order_relaxed);
     }
     return n;
 }
@@ -313,7 +321,7 @@ void runtime::note_attempt(u64 start, u64 end, bool cut) noexcept {
     numbers_.failed.fetch_add(1, std::memory_order_relaxed);
     const thread_record* const r = gate_.in_the_way();
     if (r == nullptr) return;
-    const u64 section = __atomic_load_n(&r->entered, __ATOMIC_RELAXED);
+    const u64 section = r->entered.load(std::memory_order_relaxed);
     if (blocker_ != r || blocking_section_ != section) blocked_since_ns_ = start;
     blocker_ = r;
     blocking_section_ = section;

@@ -61,7 +61,7 @@ class runtime {
     void enter(thread_record& r, const void* site) noexcept {
         if (r.depth++ == 0) {
             gate_.enter(r, site);
-            ++r.entered;
+            note_section(r);
             if (graph_sections* const g = graph()) [[unlikely]]
                 g->begin(r);
         }
@@ -77,7 +77,7 @@ class runtime {
                 gate::leave(r);
                 return false;
             }
-            ++r.entered;
+            note_section(r);
         }
         ++r.depth;
         return true;
@@ -89,6 +89,9 @@ class runtime {
                 g->end(r);
             gate::leave(r);
         }
+    }
+    static void note_section(thread_record& r) noexcept {
+        r.entered.store(r.entered.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
     }
     void wait_open() noexcept { gate_.wait_open(); }
 

@@ -47,7 +47,8 @@ struct alignas(64) thread_record {
     u32 begun = 0;              ///< of these, explicit sections
     u32 index = 0;
     u32 rounds_left = 0;  ///< of the thread's destructors, before the record is given back
-    u64 entered = 0;      ///< outermost sections; read by the clock, and may lag there
+    /// Outermost sections. Stored by this thread alone; the clock reads it, and it may lag there.
+    std::atomic<u64> entered{0};
     block_list<held_lock> held;
     block_list<u64> lines;  ///< numbers of lines in the window, touched first since the last cut
 

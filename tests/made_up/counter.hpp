@@ -7,6 +7,9 @@
 //
 // Persist order.
 //  M1  the slot of n is durable before add_one() returns.
+//  M2  the slots that recovery read are durable before add_one() writes. A killed process may have
+//      left the value n in the caches alone. Without M2 the next add_one() would overwrite the slot
+//      of n - 1, and a power failure could then leave neither n - 1 nor n.
 //
 // Recovery. The greater value whose checksum fits. A slot that was being written when the machine
 // stopped has a wrong checksum, or the new value, or the old one: each is a state before or after

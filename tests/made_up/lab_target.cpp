@@ -73,7 +73,8 @@ hf::lab::target_description counter_case() {
             "made_up",
             "a counter of a discipline outside of Holdfast",
             [](u64 seed) { return std::make_unique<counting>(seed); },
-            {"made_up M1: the counter's slot is durable before add_one() returns"}};
+            {"made_up M1: the counter's slot is durable before add_one() returns",
+             "made_up M2: the slots that recovery read are durable before add_one()"}};
 }
 
 }  // namespace made_up

@@ -10,6 +10,7 @@
 #include <atomic>
 #include <condition_variable>
 #include <csignal>
+#include <deque>
 #include <functional>
 #include <mutex>
 #include <shared_mutex>
@@ -134,8 +135,9 @@ TEST_F(graph_mode_of_runtime, a_clean_file_opens_in_either_mode_and_a_crashed_on
 
 TEST_F(graph_mode_of_runtime, a_closed_session_leaves_nothing_to_undo) {
     open();
+    std::deque<std::mutex> locks;
     for (u64 i = 1; i < 100; ++i) {
-        const std::lock_guard guard(*new std::mutex);
+        const std::lock_guard guard(locks.emplace_back());
         store(words()[0], i);
     }
     store(words()[8], 7);

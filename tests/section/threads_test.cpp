@@ -129,8 +129,8 @@ TEST_F(section_threads, a_child_of_fork_has_no_group_and_its_locks_are_plain) {
         *w = 6;  // not inherited: the child dies, the group is unharmed
         return 2;
     });
-    if (test::is_sanitized) {  // AddressSanitizer reports the signal and exits with 1
-        EXPECT_EQ(ended, 1);
+    if (test::is_sanitized) {  // a sanitizer reports the signal and exits: Address 1, Thread 66
+        EXPECT_TRUE(ended == 1 || ended == 66) << ended;
     } else {
         EXPECT_EQ(ended, 1000 + SIGSEGV);
     }
