@@ -88,8 +88,8 @@ endfunction()
 # hf_test(<name> SOURCES file... [USES room...] [LINKS target...] [LABELS label...]
 #         [TIMEOUT seconds] [TOGETHER])
 #
-# A GoogleTest program; each of its tests (TOGETHER: all of them) is one of ctest's, labelled with the room (the directory's
-# name). `../scratch.cpp` among the sources means the library that holds it. A test that has run for
+# A GoogleTest program; each of its tests (TOGETHER: all of them) is one of ctest's, labelled with
+# the room (the directory's name). `../scratch.cpp` among the sources means the library that holds it. A test that has run for
 # nine tenths of its time says where it hangs and ends (tests/support/watchdog.hpp). Where the list
 # file sets HF_HOT_TESTS, its tests are what is worth optimising, as rooms are.
 #
