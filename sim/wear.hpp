@@ -18,9 +18,9 @@ struct wear_summary {
     u64 p99 = 0;
 };
 
-/// Counts for groups of lines: so many that the pointers to groups stay in a cache. A group that
-/// was never written takes its pointer. Writes are counted some hundreds at a time: then the counts
-/// come from memory side by side.
+/// Counts writes of each line. The counts of adjacent lines form a group, allocated at the first
+/// write; groups are so large that their pointers fit into a cache. Writes are buffered and counted
+/// some hundreds at a time, so that the processor loads many counts at once.
 class wear {
    public:
     void write(u64 line) {

@@ -496,7 +496,7 @@ const std::vector<tree_case>& rare_cases() {
          "slabs that have run empty are given back and used",
          fill_slabs,
          give_back_slabs,
-         {}},
+         {"alloc W4: a chain of free blocks has moved to the shared lists"}},
         {"alloc.empty.again",
          "alloc",
          "the same, undone by a crash and done again",

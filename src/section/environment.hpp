@@ -1,4 +1,4 @@
-// section/environment.hpp: what the environment changes of how a group is opened.
+// section/environment.hpp: environment variables that override the options of hf_group_open().
 //
 // `holdfast run` sets these variables for a program that was not compiled with the plugin, or that
 // names another file; they may be set by hand as well. They win over what the program asks for.

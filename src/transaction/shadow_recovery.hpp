@@ -33,9 +33,9 @@
 // SR4 needs that the allocator hands out a freed block only when the epoch that freed it is
 // durable. Otherwise its next owner would store to lines of a record that counts.
 //
-// Bad input. errc::corrupt, nothing changed: a damaged record (recovery.hpp), a record that names
-// what is no slot, an entry that names another place than its own or whose name fails its check,
-// two slots of one page, committed bits that contradict their copy in a line that no record names.
+// Bad input. errc::corrupt, nothing changed: a damaged record (recovery.hpp); a record with a slot
+// number that does not exist; a table entry that belongs to another slot, or whose check fails;
+// two slots of one page; committed bits that contradict their copy in a line that no record names.
 // Where a record names the line, its bit is written by the replay, whatever the entry says.
 #pragma once
 

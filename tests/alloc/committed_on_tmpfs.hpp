@@ -73,7 +73,7 @@ class committed_test : public test::on_tmpfs {
         const std::string all = look(owned).to_string();
         EXPECT_NE(all.find(text), std::string::npos) << "not found: " << text << "\nin:\n" << all;
     }
-    /// What the heap's pages hold, to be compared.
+    /// All bytes of the region, to be compared.
     std::string medium() {
         return {reinterpret_cast<const char*>(region_->base()), region_->size()};
     }

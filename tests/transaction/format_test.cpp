@@ -1,4 +1,4 @@
-// The versions of what transactions lay into a region: who opens which.
+// Versions of the transaction format: which regions an open accepts, upgrades or refuses.
 #include "region_of_words.hpp"
 #include "transaction/engine_kind.hpp"
 

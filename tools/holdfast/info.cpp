@@ -176,7 +176,7 @@ int inform(const std::string& path, bool as_json) {
         return complain(v.error());
     }
     // Reading the heap's lists requires a mapping; if that is refused, only the header is shown.
-    const auto heap = kind_of(path).view(path);
+    const auto heap = kind_of(v->super ? v->super->kind : discipline::incll).view(path);
     const bool busy = !heap && heap.error().code == errc::busy;
     if (as_json) {
         json j = json_of(*v, busy);

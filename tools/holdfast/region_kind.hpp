@@ -1,4 +1,4 @@
-// tools/holdfast/region_kind.hpp: what the command line does with the regions of a discipline.
+// tools/holdfast/region_kind.hpp: the functions by which the command line handles a discipline.
 //
 // Purpose. `info`, `check` and `copy` take a region of any discipline: they ask the row of its
 // number, as the rooms below ask discipline/registry.hpp. A program with a discipline of its own

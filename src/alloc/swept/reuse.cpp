@@ -1,4 +1,5 @@
 // Memory of a swept heap that is free, but not where it is needed: swept_heap.hpp, W6.
+#include "alloc/search_budget.hpp"
 #include "alloc/swept_heap.hpp"
 
 #include <vector>
@@ -24,15 +25,10 @@ bool swept_heap::make_room(cache& own) {
            listed_.load(std::memory_order_relaxed) != listed_before;
 }
 
-/// Cost: a search reads each block of the shared lists. So that a full region with many free blocks
-/// of other sizes does not pay for it with each refused allocation, the next search waits until a
-/// sixteenth of the number of blocks that the last one read has been freed.
+/// Reads each block of the shared lists.
 void swept_heap::free_empty_slabs() {
-    constexpr u64 blocks_for_a_freed_one = 16;
-    constexpr u64 blocks_for_nothing = 8192;
     const u64 listed = listed_.load(std::memory_order_relaxed);
-    const u64 earned = (listed - listed_at_search_) * blocks_for_a_freed_one + blocks_for_nothing;
-    if (is_tracing() || earned < searched_) return;
+    if (is_tracing() || !may_search(listed - listed_at_search_, searched_)) return;
     listed_at_search_ = listed;
     searched_ = 0;
     std::vector<run*> empty;

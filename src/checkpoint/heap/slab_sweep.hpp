@@ -27,11 +27,11 @@
 // Bad input. A list with an invalid entry, or a cycle, ends the sweep before any
 // change.
 //
-// Cost. Reads each free block's header, twice where blocks are moved. To bound it, another sweep
-// needs one release for each `blocks_for_a_release` blocks that the last one read, beyond the first
-// few thousand.
+// Cost. Reads each free block's header, twice where blocks are moved; how often, is bounded by
+// alloc/search_budget.hpp.
 #pragma once
 
+#include "alloc/search_budget.hpp"
 #include "checkpoint/heap/list_heap.hpp"
 
 namespace hf {
@@ -243,19 +243,10 @@ class slab_sweep {
     bool gathered_ = false;
 };
 
-namespace detail {
-/// Another sweep needs one release for so many blocks that the last one read,
-inline constexpr u64 blocks_for_a_release = 16;
-/// beyond these.
-inline constexpr u64 blocks_for_nothing = 8192;
-}  // namespace detail
-
 template <class Logs>
 bool list_heap<Logs>::may_sweep(u64 freed_now) const noexcept {
-    const u64 earned = (freed_now - freed_at_sweep_.load(std::memory_order_relaxed)) *
-                           detail::blocks_for_a_release +
-                       detail::blocks_for_nothing;
-    return earned >= swept_.load(std::memory_order_relaxed);
+    return may_search(freed_now - freed_at_sweep_.load(std::memory_order_relaxed),
+                      swept_.load(std::memory_order_relaxed));
 }
 
 template <class Logs>

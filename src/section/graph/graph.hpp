@@ -42,6 +42,9 @@
 //      before it repeats the same undo, a crash after it undoes nothing.
 //  G7  A store that needs no entry durable before the thread's next store outside of sections to
 //      another line: what is left of them is a prefix.
+//  G8  The heads of a file that was closed in order empty before the file counts as open (O1). A
+//      crash before O1 leaves a clean file, whose heads no open reads. A copy needs it: the heads
+//      have checksums of the original's identity, and after O1 they would be damage.
 //
 // Stores outside of sections. They form a section of their own, a gap, which ends before the next
 // outermost acquire, at the latest after 64 stores. If every earlier section of the thread is kept,
