@@ -19,6 +19,9 @@
 //
 // Fresh blocks are stored at home in place. Few bytes of them are in the record (redo_engine.cpp).
 // More, or any in a line whose bit is 1, are flushed before S1; in the latter case the bit changes.
+// So a line may be composed while another transaction fills its own fresh block in that line. The
+// words of this block that go to P1 may be old, new or half filled: it belongs to no committed
+// state, and its own commit finds the line's bit at 1 and writes the block at home.
 //
 // Persist order.
 //  S1  The lines, and what was allocated and is not in the record, are durable before the record is
@@ -43,6 +46,7 @@
 // transaction needs more second slots than there can be, before anything has changed.
 #include "base/check.hpp"
 #include "base/checksum.hpp"
+#include "base/tsan.hpp"
 #include "persist/ordered.hpp"
 #include "persist/persist_point.hpp"
 #include "sync/spin_lock.hpp"
@@ -324,7 +328,7 @@ bool shadow_engine::write_lines(const shadow_lane& l, u64& sum) const noexcept {
         alignas(line_size) std::array<u64, 8> whole;
         for (unsigned i = 0; i < 8; ++i) {
             const bool is_new = (c.copy->mask >> i & 1) != 0;
-            whole[i] = is_new ? c.copy->words[i] : at_home[i].load(std::memory_order_relaxed);
+            whole[i] = is_new ? c.copy->words[i] : read_unchecked(&at_home[i]);
         }
         if ((page->committed >> bit & 1) == 0) {
             med.stream(page->second->memory + bit * line_size, whole.data(), line_size);

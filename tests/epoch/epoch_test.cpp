@@ -77,7 +77,7 @@ TEST_F(epoch_test, a_region_that_keeps_its_address_is_mapped_there_whatever_the_
         std::filesystem::remove(file);
         opened_ = must(open_region(file, o));
         const std::byte* const base = opened_.file->base();
-        EXPECT_EQ(reinterpret_cast<u64>(base), arena_address + 2 * window_size);
+        EXPECT_EQ(reinterpret_cast<u64>(base), detail::arena_begin + 2 * window_size);
         epochs_ = must(epoch_manager::open(opened_, {.epoch = no_clock}));
         must(epochs_->start());
         write(0, 'a');
