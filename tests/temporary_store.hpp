@@ -14,6 +14,8 @@
 #include <cstdint>
 #include <cstdlib>
 #include <filesystem>
+#include <fstream>
+#include <iterator>
 #include <memory>
 #include <optional>
 #include <string>
@@ -72,6 +74,17 @@ class temporary_store {
         must(store_->close());
         store_.reset();
         open();
+    }
+
+    /// Overwrites the beginning of every occurrence of `bytes` in the file. It is on tmpfs, so the
+    /// open store sees that at once.
+    void overwrite(const std::string& bytes, const std::string& with) const {
+        std::fstream f(file(), std::ios::in | std::ios::out | std::ios::binary);
+        const std::string whole{std::istreambuf_iterator<char>(f), {}};
+        for (auto at = whole.find(bytes); at != std::string::npos; at = whole.find(bytes, at + 1)) {
+            f.seekp(static_cast<std::streamoff>(at))
+                .write(with.data(), static_cast<std::streamsize>(with.size()));
+        }
     }
 
     [[nodiscard]] std::uint64_t now() const { return now_->load(std::memory_order_relaxed); }

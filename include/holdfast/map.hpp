@@ -143,6 +143,10 @@ class map {
     /// The running epoch.
     [[nodiscard]] ticket current_epoch() const noexcept;
 
+    /// Checks that the region's file and its journal still have a name; two system calls. errc::io:
+    /// one was removed while it is in use, so nothing of it is left when the process ends.
+    [[nodiscard]] result<void> check_files() const;
+
     /// A number that increases with each open of the region; for unique ids.
     [[nodiscard]] std::uint64_t generation() const noexcept;
 

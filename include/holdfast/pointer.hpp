@@ -36,6 +36,18 @@
 #define HF_WINDOW_BITS 40
 #endif
 
+// Names of the library's that programs use lie in inline namespaces named after the configuration.
+// So a program that was compiled with another HF_WINDOW_BITS, or with the debug containers of
+// libstdc++, which have another layout, does not link: "undefined reference to
+// hf::detail::window_bits_36::...".
+#define HF_JOIN_(a, b) a##b
+#define HF_JOIN(a, b) HF_JOIN_(a, b)
+#ifdef _GLIBCXX_DEBUG
+#define HF_CONFIGURATION HF_JOIN(debug_containers_window_bits_, HF_WINDOW_BITS)
+#else
+#define HF_CONFIGURATION HF_JOIN(window_bits_, HF_WINDOW_BITS)
+#endif
+
 namespace hf {
 
 inline constexpr unsigned window_bits = HF_WINDOW_BITS;
@@ -43,9 +55,11 @@ inline constexpr std::uint64_t window_size = std::uint64_t{1} << window_bits;
 inline constexpr std::uint64_t window_mask = window_size - 1;
 
 namespace detail {
+inline namespace HF_CONFIGURATION {
 // Set once, size last; 0 before the first region.
 extern constinit std::atomic<std::uint64_t> arena_begin;
 extern constinit std::atomic<std::uint64_t> arena_bytes;
+}  // namespace HF_CONFIGURATION
 [[noreturn]] void refuse_pointer(const void* at, const void* to);
 }  // namespace detail
 

@@ -201,10 +201,11 @@ class store {
     /// Visits records in ascending order of key, as map::scan() does. Returns the number visited.
     result<std::size_t> scan(std::string_view from, const visitor& visit, bool exclusive = false);
 
-    /// As map::wait_durable(), map::sync(), map::durable_epoch().
+    /// As map::wait_durable(), map::sync(), map::durable_epoch(), map::check_files().
     result<void> wait_durable(ticket t);
     result<void> sync();
     [[nodiscard]] ticket durable_epoch() const noexcept;
+    [[nodiscard]] result<void> check_files() const;
 
     /// As map::stats(), but `records` does not count the store's own record.
     [[nodiscard]] statistics stats() const;

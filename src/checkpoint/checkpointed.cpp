@@ -16,6 +16,7 @@
 #include "checkpoint/operation.hpp"
 #include "epoch/epoch_area.hpp"
 #include "persist/persist_point.hpp"
+#include "sync/fork.hpp"
 
 #include <algorithm>
 #include <mutex>
@@ -64,6 +65,7 @@ struct checkpointed::impl {
     std::unique_ptr<blocks> heap;
     u64 root = 0;  ///< offset
     std::mutex mending;
+    process_mark made_in;
 
     [[nodiscard]] static impl& of(const checkpointed& file) {
         HF_CHECK(file.impl_ != nullptr, "the file was closed");
@@ -162,6 +164,10 @@ checkpointed::~checkpointed() {
 
 result<void> checkpointed::close() {
     if (!impl_) return {};
+    if (impl_->made_in.is_inherited()) {
+        static_cast<void>(impl_.release());
+        return failure(inherited("close the file"));
+    }
     const std::unique_ptr<impl> p = std::move(impl_);
     return p->epochs().close();
 }

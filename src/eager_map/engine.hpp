@@ -8,6 +8,7 @@
 #include "alloc/audit.hpp"
 #include "alloc/swept/audit_view.hpp"
 #include "eager/space.hpp"
+#include "sync/fork.hpp"
 
 #include <array>
 #include <functional>
@@ -68,6 +69,7 @@ class eager_engine {
 
     [[nodiscard]] eager_space& space() const noexcept { return *opened; }
 
+    process_mark made_in;
     /// destroyed before the index, because it traces the index
     std::unique_ptr<eager_space> opened;
 };

@@ -299,6 +299,9 @@ void epoch_manager::end_epoch(u64 ending, bool waits) {
 // ------------------------------------------------------------------------------- those who wait
 
 result<void> epoch_manager::wait_durable(u64 t) {
+    if (made_in_.is_inherited()) {
+        return failure(inherited("wait for an epoch", file().path().string()));
+    }
     if (const u64 now = current_epoch(); t > now) {  // no operation was of it: a mistake
         return failure({errc::usage, "wait for an epoch", file().path().string(),
                         "epoch " + std::to_string(t) + " has not begun: " + std::to_string(now) +

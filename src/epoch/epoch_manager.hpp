@@ -59,6 +59,7 @@
 #include "epoch/options.hpp"
 #include "persist/persist_point.hpp"
 #include "recovery/opening.hpp"
+#include "sync/fork.hpp"
 
 #include <atomic>
 #include <functional>
@@ -243,6 +244,7 @@ class epoch_manager {
     [[nodiscard]] std::chrono::nanoseconds since_boundary() const noexcept;
     [[nodiscard]] bool anything_written() const;
 
+    process_mark made_in_;
     region& region_;
     journalled_file* const journal_;
     const epoch_options options_;

@@ -269,24 +269,50 @@ void core::give_slots(const std::vector<u64>& slots) {
     slots_.insert(slots_.end(), slots.begin(), slots.end());
 }
 
-std::optional<core::root_place> core::find_root(transaction& t, std::string_view name) {
-    u64 left = file().size() / sizeof(root_block);  // limits the steps, if the list is circular
-    for (u64 at = t.load(&control().roots); at != 0 && left != 0; --left) {
+/// Appends the roots from `newest` on, newest first, up to the one at `until`. False: the list is
+/// circular.
+bool core::read_roots(transaction& t, u64 newest, u64 until,
+                      std::vector<std::pair<std::string, u64>>& into) {
+    u64 left = file().size() / sizeof(root_block);
+    for (u64 at = newest; at != 0 && at != until; --left) {
+        if (left == 0) return false;
         const u64 size = file().size();  // after the load: it may have grown for this very root
         const bool fits = at % 16 == 0 && at <= size - sizeof(root_block);
         const auto* const r = reinterpret_cast<const root_block*>(t.base() + at);
         if (!fits || t.load(&r->name_bytes) > size - at - sizeof(root_block)) {
-            transaction::fail({errc::corrupt, "find the root " + std::string(name), "",
-                               "the list of roots is damaged", "run holdfast check"});
+            transaction::fail({errc::corrupt, "find a root", "", "the list of roots is damaged",
+                               "run holdfast check"});
         }
         std::string found(t.load(&r->name_bytes), '\0');
         t.load_bytes(r + 1, found.data(), found.size());
-        if (found == name) {
-            return root_place{at + offsetof(root_block, target), t.load(&r->type)};
-        }
+        into.emplace_back(std::move(found), at);
         at = t.load(&r->next);
     }
-    return std::nullopt;
+    return true;
+}
+
+/// A root is never removed or renamed, and this transaction has not made any. So what it reads of
+/// the list is committed, and is kept in the index: each root is read once a session.
+std::optional<core::root_place> core::find_root(transaction& t, std::string_view name) {
+    u64 until = 0;
+    {
+        const std::lock_guard lock(roots_.mutex);
+        until = roots_.newest;
+    }
+    const u64 newest = t.load(&control().roots);
+    std::vector<std::pair<std::string, u64>> fresh;
+    if (!read_roots(t, newest, until, fresh)) return std::nullopt;
+    u64 at = 0;
+    {
+        const std::lock_guard lock(roots_.mutex);
+        for (auto& [text, where] : fresh) roots_.places.emplace(std::move(text), where);
+        if (roots_.newest == until) roots_.newest = newest;
+        const auto found = roots_.places.find(std::string(name));
+        if (found == roots_.places.end()) return std::nullopt;
+        at = found->second;
+    }
+    const auto* const r = reinterpret_cast<const root_block*>(t.base() + at);
+    return root_place{at + offsetof(root_block, target), t.load(&r->type)};
 }
 
 core::root_place core::add_root(attempt& a, std::string_view name, u16 type) {

@@ -37,11 +37,15 @@
 
 #include "heap/attempt.hpp"
 #include "heap/upgrade.hpp"
+#include "sync/fork.hpp"
 #include "transaction/opening.hpp"
 
 #include <array>
 #include <memory>
 #include <mutex>
+#include <string>
+#include <unordered_map>
+#include <utility>
 
 namespace hf::nv {
 struct heap_facts;
@@ -61,6 +65,8 @@ class core final : public transaction_listener {
     [[nodiscard]] region& file() const noexcept { return region_.file(); }
     [[nodiscard]] const transactional_region& lower() const noexcept { return region_; }
     [[nodiscard]] bool is_open() const noexcept { return region_.is_open(); }
+    /// Whether it was opened by the parent of this process.
+    [[nodiscard]] bool is_inherited() const noexcept { return made_in_.is_inherited(); }
     [[nodiscard]] control_block& control() const noexcept {
         return *reinterpret_cast<control_block*>(file().base() + control_);
     }
@@ -78,6 +84,7 @@ class core final : public transaction_listener {
         u64 target = 0;
         u64 type = 0;
     };
+    /// Before the transaction has made a root.
     [[nodiscard]] std::optional<root_place> find_root(transaction& t, std::string_view name);
     [[nodiscard]] root_place add_root(attempt& a, std::string_view name, u16 type);
     /// Registers the type, and all types reachable by its pointers.
@@ -127,6 +134,8 @@ class core final : public transaction_listener {
     }
 
    private:
+    bool read_roots(transaction& t, u64 newest, u64 until,
+                    std::vector<std::pair<std::string, u64>>& into);
     explicit core(opened_region opened) : region_(std::move(opened)) {}
     [[nodiscard]] result<void> find_control(std::string_view brand);
     [[nodiscard]] result<void> read_lists();
@@ -157,6 +166,13 @@ class core final : public transaction_listener {
     [[nodiscard]] std::vector<u64> objects_of(u16 type, bool moved) const;
 
     transactional_region region_;
+    /// Volatile index of the roots: those from `newest` to the end of their list.
+    struct {
+        std::mutex mutex;
+        u64 newest = 0;  ///< offset; 0: none is in the index
+        std::unordered_map<std::string, u64> places;
+    } roots_;
+    process_mark made_in_;
     u64 control_ = 0;
     type_table types_;
     std::shared_ptr<held_table> refs_ = std::make_shared<held_table>();

@@ -7,42 +7,14 @@
 
 #include <utility>
 
-namespace hf::nv::detail {
+namespace hf::nv {
 
-unsigned next_type_number() noexcept {
+unsigned detail::next_type_number() noexcept {
     static std::atomic<unsigned> next{0};
     return next.fetch_add(1, std::memory_order_relaxed);
 }
 
-std::string common_name(std::string_view printed) {
-    constexpr std::string_view gcc = "{anonymous}";
-    constexpr std::string_view clang = "(anonymous namespace)";
-    std::string name;
-    for (std::size_t i = 0; i < printed.size(); ++i) {
-        const std::string_view rest = printed.substr(i);
-        if (rest.starts_with(gcc)) {
-            i += gcc.size() - 1;
-            name += "unnamed";
-        } else if (rest.starts_with(clang)) {
-            i += clang.size() - 1;
-            name += "unnamed";
-        } else if (rest.starts_with("> >") || rest.starts_with(", ") || rest.starts_with(" *") ||
-                   rest.starts_with(" &")) {
-            name += printed[i];
-            if (printed[i] == ' ') name.pop_back();
-            if (printed[i] != ' ') ++i;
-        } else if ((rest[0] == 'u' || rest[0] == 'l') && i != 0 && printed[i - 1] >= '0' &&
-                   printed[i - 1] <= '9' &&
-                   rest.find_first_not_of("ul") != std::string_view::npos &&
-                   (rest[rest.find_first_not_of("ul")] == '>' ||
-                    rest[rest.find_first_not_of("ul")] == ',')) {
-            i += rest.find_first_not_of("ul") - 1;  // suffixes of g++, as in 4ul
-        } else {
-            name += rest[0];
-        }
-    }
-    return name;
-}
+namespace detail {
 
 // ---------------------------------------------------------------------------------- references
 
@@ -160,7 +132,7 @@ heap_base& heap_base::operator=(heap_base&& other) noexcept {
 }
 /// A destructor has no way to say so.
 void heap_base::check_not_in_use() const {
-    HF_CHECK(core_ == nullptr || transaction::running() == nullptr,
+    HF_CHECK(core_ == nullptr || core_->is_inherited() || transaction::running() == nullptr,
              "a heap is destroyed within a transaction");
 }
 heap_base::~heap_base() {
@@ -202,6 +174,11 @@ transactional& heap_base::runner() const {
 
 result<void> heap_base::close() {
     if (core_ == nullptr) return {};
+    if (core_->is_inherited()) {
+        runner_ = nullptr;
+        static_cast<void>(core_.release());
+        return failure(inherited("close the heap"));
+    }
     if (auto ok = check_outside("close the heap"); !ok) return ok;
     runner_ = nullptr;
     const std::unique_ptr<core> c = std::move(core_);
@@ -280,4 +257,5 @@ heap_statistics heap_base::numbers() const {
     return s;
 }
 
-}  // namespace hf::nv::detail
+}  // namespace detail
+}  // namespace hf::nv

@@ -77,14 +77,15 @@ result<std::unique_ptr<heap_type>> unpack_type(const std::byte* block, u64 bytes
         text = zero == end ? end : zero + 1;
         return s;
     };
-    type->name = next_text();
+    // Programs of clang have stored their own spelling.
+    type->name = detail::common_name(next_text());
     for (u32 i = 0; i < head.members; ++i) {
         type_member said;
         std::memcpy(&said, block + sizeof head + i * sizeof said, sizeof said);
         member_info m{next_text(), said.offset, said.bytes,
                       said.count,  said.stride, static_cast<detail::member_kind>(said.kind),
                       ""};
-        m.type = next_text();
+        m.type = detail::common_name(next_text());
         if (!is_possible(said, head.bytes)) return bad("the description of a member is damaged");
         if (m.kind != detail::member_kind::plain) {
             type->pointers.push_back(m);

@@ -116,6 +116,8 @@ partial_region::partial_region(fs::path name, bool replace)
 partial_region::partial_region(partial_region&& other) noexcept
     : name_(std::move(other.name_)),
       partial_(std::move(other.partial_)),
+      unfinished_(std::exchange(other.unfinished_, std::nullopt)),
+      unfinished_journal_(std::exchange(other.unfinished_journal_, std::nullopt)),
       old_(std::move(other.old_)),
       replace_(other.replace_),
       pending_(std::exchange(other.pending_, false)) {}
@@ -145,6 +147,8 @@ result<partial_region> partial_region::prepare(const fs::path& name, bool replac
     removed = remove_left(journal_path(made.partial_), journal, "journal");
     if (!removed) return tl::unexpected(removed.error());
     made.pending_ = true;
+    made.unfinished_.emplace(made.partial_.string());
+    made.unfinished_journal_.emplace(journal_path(made.partial_).string());
     return made;
 }
 
@@ -159,6 +163,8 @@ result<void> partial_region::finish() {
         return failure(os_error(making, name_.string(), "check the rights on its directory"));
     }
     pending_ = false;
+    unfinished_.reset();
+    unfinished_journal_.reset();
     if (replace_) {
         // errc::busy: another process has opened the new region already.
         const auto removed = remove_unused(journal_path(name_));

@@ -3,15 +3,18 @@
 // Purpose. Loading and copying take a while, and may fail, be refused, or be killed. Until they are
 // done the region is NAME.partial (with NAME.partial.journal on a disk), so that NAME is always
 // complete if it exists. The files of a killed process are unlocked: the next process that makes
-// the same region removes them, but no file of another kind. Between its closing and finish() the
+// the same region removes them, but no file of another kind. A process that catches the signal that
+// ends it removes them itself (unfinished.hpp). Between its closing and finish() the
 // new region is unlocked, too; finish() fails if another process has opened it.
 #pragma once
 
 #include <holdfast/result.hpp>
 
+#include "image/unfinished.hpp"
 #include "region/file.hpp"
 
 #include <filesystem>
+#include <optional>
 
 namespace hf::detail {
 
@@ -39,6 +42,9 @@ class partial_region {
 
     std::filesystem::path name_;
     std::filesystem::path partial_;
+    /// registered while pending_ is true
+    std::optional<unfinished_name> unfinished_;
+    std::optional<unfinished_name> unfinished_journal_;
     file_handle old_;  ///< the file to be replaced; our lock keeps others from opening it
     bool replace_;
     bool pending_ = true;

@@ -21,7 +21,7 @@
 //     durable in the base file.
 //  F4 Header and chunks contain the durable number of the file's segments at the time they were
 //     written. A file that was truncated, at any length, is shorter than some header or chunk in it
-//     says (ring.hpp).
+//     says (ring.hpp), and is refused unless what it lacks was never used.
 #pragma once
 
 #include "base/bits.hpp"

@@ -9,12 +9,14 @@
 //  R2 A free segment contains no chunk at or after the header's position: it is freed only after
 //     the header that excludes it is durable (J4).
 //  R3 A segment is opened only if another one is free after it.
+//  R4 Until the first segment is freed, segments are opened in the order of their places.
 //
 // Truncation. If a file loses its segments from j on, some remaining header or chunk says that
 // there were more than j (F4). If the last header was written when segment j existed, it does. If
 // not, j was added since, when a record needed all free segments (R3): the first of these is older
 // than j, because free segments are used in the order in which they became free, and the record's
-// chunk in it counts j. It is not freed without a new header.
+// chunk in it counts j. It is not freed without a new header. A file whose missing end was
+// certainly never used (R4) is accepted: scan.cpp.
 //
 // Zeros ahead. Allocated space that was never written is a hole to the file system: a sync must
 // then write metadata, too, which doubles its time. So after a record that is the first in such

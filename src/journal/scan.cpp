@@ -54,13 +54,36 @@ result<bool> is_valid(block_file& file, chunk_place& place, const chunk_header& 
     return place.end_line != 0;
 }
 
-/// Refuses a file that is shorter than the header or a chunk says (F4). It may be longer, because
-/// it grows first.
-result<void> check_length(block_file& file, const header_facts& header, u64 segments) {
+/// Whether no segment past the end of a file of `bytes` was ever used. While none was given up,
+/// they were opened in the order of their places (R4), each to hold a chunk. So if the first one
+/// without a chunk is in the file, or its first line is, and holds none, then no later one does.
+result<bool> misses_only_unused(block_file& file, const header_facts& header, u64 bytes,
+                                const std::vector<chunk_place>& found) {
+    if (header.oldest != position{}) return false;
+    u64 used = 0;
+    for (const chunk_place& c : found) {
+        used = std::max(used, (c.offset - first_segment) / header.segment_bytes + 1);
+    }
+    const u64 next = first_segment + used * header.segment_bytes;
+    if (bytes < next + page) return false;
+    chunk_header h{};
+    if (auto ok = file.read(next, std::as_writable_bytes(std::span(&h, 1))); !ok) {
+        return tl::unexpected(ok.error());
+    }
+    return h.magic != chunk_magic;
+}
+
+/// Refuses a file that is shorter than the header or a chunk says (F4), unless only unused space is
+/// missing. It may be longer, because it grows first.
+result<void> check_length(block_file& file, const header_facts& header, u64 segments,
+                          const std::vector<chunk_place>& found) {
     const auto bytes = file.size();
     if (!bytes) return tl::unexpected(bytes.error());
     const u64 has = (std::max(*bytes, first_segment) - first_segment) / header.segment_bytes;
     if (has >= segments) return {};
+    const auto harmless = misses_only_unused(file, header, *bytes, found);
+    if (!harmless) return tl::unexpected(harmless.error());
+    if (*harmless) return {};
     return damaged(file, *bytes,
                    "its end is missing: " + std::to_string(has) + " of " +
                        std::to_string(segments) + " segments of " +
@@ -96,7 +119,8 @@ result<std::vector<chunk_place>> find_chunks(block_file& file, const header_fact
             at = align_up(at + covered, page);
         }
     }
-    if (auto ok = check_length(file, header, segments); !ok) return tl::unexpected(ok.error());
+    if (auto ok = check_length(file, header, segments, found); !ok)
+        return tl::unexpected(ok.error());
     return found;
 }
 

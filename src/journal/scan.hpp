@@ -4,7 +4,8 @@
 // records from the header's position on count, up to the first gap. When the power fails, at most
 // one record is in flight, the one after the last complete one, and any part of it may be there. So
 // a valid chunk of a still later record means that a durable record was damaged since: that is an
-// error, never a shorter history. So is a truncated file (F4).
+// error, never a shorter history. So is a truncated file (F4), unless only space is missing that no
+// record has ever used: then the next session makes the file longer again.
 // Not detected. Damage to the very last record, or to all records after a certain one, looks like a
 // record in flight.
 #pragma once

@@ -12,4 +12,10 @@ namespace hf {
                                                      bool replace = false,
                                                      const detail::copy_progress& progress = {});
 
+/// copy_store() to a new file, without the audit at its end: the copy may be damaged. A step of a
+/// salvage, which reads the copy and not the region in use.
+[[nodiscard]] result<detail::image_facts> copy_unverified(
+    const std::filesystem::path& from, const std::filesystem::path& to,
+    const detail::copy_progress& progress = {});
+
 }  // namespace hf

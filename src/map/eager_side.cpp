@@ -178,24 +178,29 @@ result<std::size_t> eager_side::scan(std::optional<std::string_view> from, bool 
     std::size_t room = first_of_batches;
     for (;;) {
         batch.clear();
+        u64 bytes = 0;
+        bool is_full = false;
         const u64 most = room + (exclusive ? 1 : 0);
         const u64 found = engine_->scan(bound, most, backwards, [&](auto key, auto value) {
+            if (is_full || (exclusive && key == bound)) return;
+            // The visitor may stop before a long value, so it begins a batch of its own.
+            is_full = !batch.empty() && bytes + value.size() > most_batch_bytes;
+            if (is_full) return;
+            bytes += value.size();
             batch.emplace_back(key, value);
             check_order(batch, backwards);
         });
-        u64 bytes = 0;
         for (const auto& [key, value] : batch) {
-            bytes += value.size();
-            if (exclusive && key == bound) continue;
             ++visited;
             if (!visit(key, value)) return visited;
         }
-        if (found < most) return visited;
+        if (found < most && !is_full) return visited;
+        // All that was found is the bound itself.
+        if (batch.empty()) throw damage(0, "nodes lead round in a circle");
         const std::string& last = batch.back().first;
         if (backwards ? last > bound : last < bound) {
             throw damage(0, "the keys of an index do not ascend");
         }
-        if (last == bound && exclusive) throw damage(0, "nodes lead round in a circle");
         // The next batch is larger, but its copy stays near most_batch_bytes.
         const u64 of_one = bytes / batch.size() + 1;
         room = std::clamp<std::size_t>(most_batch_bytes / of_one, 1, room * batch_growth);

@@ -136,6 +136,12 @@ result<map> map::open(const std::filesystem::path& path, const map_options& opti
 }
 
 result<void> map::close() {
+    if (impl_->made_in.is_inherited()) {
+        // Threads that its end would wait for are the parent's.
+        static_cast<void>(impl_->machine.release());
+        static_cast<void>(impl_->eager.release());
+        return failure(inherited("close the map"));
+    }
     if (const auto eager = std::move(impl_->eager)) return eager->close();
     if (!impl_->machine) return {};
     const auto machine = std::move(impl_->machine);
@@ -159,6 +165,10 @@ ticket map::durable_epoch() const noexcept {
 ticket map::current_epoch() const noexcept {
     if (impl_->eager) return impl_->eager->space().current_epoch();
     return impl_->machine ? impl_->epochs().current_epoch() : 0;
+}
+result<void> map::check_files() const {
+    if (impl_->eager) return impl_->eager->space().file().check_files();
+    return impl_->machine ? impl_->machine->file().check_files() : result<void>{};
 }
 std::uint64_t map::generation() const noexcept {
     if (impl_->eager) return impl_->eager->space().generation();

@@ -11,6 +11,7 @@
 #include "map/eager_side.hpp"
 #include "map/engine.hpp"
 #include "map/large_value.hpp"
+#include "sync/fork.hpp"
 
 #include <atomic>
 #include <functional>
@@ -53,6 +54,7 @@ struct map::impl {
     std::unique_ptr<engine<incll_discipline>> machine;
     std::unique_ptr<eager_side> eager;
     bool verifies_reads = true;  ///< map_options::verify_reads
+    process_mark made_in;
 
     [[nodiscard]] engine<incll_discipline>& live() const {
         HF_ASSERT(machine != nullptr, "the map was closed");

@@ -69,6 +69,11 @@ void journalled_file::take_over() {
     found_.reset();
 }
 
+std::filesystem::path journalled_file::missing_file() const {
+    if (!journal_.is_open() || detail::has_name(journal_)) return {};
+    return detail::journal_path(path_);
+}
+
 result<void> journalled_file::superblocks_are_durable() {
     if (!journal_.is_open() || is_in_use() || !writable_) return {};
     HF_PERSIST_POINT(

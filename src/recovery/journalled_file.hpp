@@ -74,6 +74,7 @@ class journalled_file final : public backing {
     void watch(u64 from, u64 to) noexcept override;
     [[nodiscard]] result<void> has_grown(u64 bytes) override;
     [[nodiscard]] result<void> sync() override;
+    [[nodiscard]] std::filesystem::path missing_file() const override;
     [[nodiscard]] result<void> superblocks_are_durable() override;
 
     /// Sets the limit on an epoch's dirty lines from the sizes of journal, region and memory.

@@ -71,6 +71,8 @@ class backing {
     /// The file was made longer: makes that durable before anything durable depends on it.
     [[nodiscard]] virtual result<void> has_grown(u64 bytes) = 0;
     [[nodiscard]] virtual result<void> sync() = 0;
+    /// The path of a file beside the region's that is needed and has no name any more; empty: none.
+    [[nodiscard]] virtual std::filesystem::path missing_file() const { return {}; }
     /// Both superblocks are durable, and name this session's medium.
     [[nodiscard]] virtual result<void> superblocks_are_durable() = 0;
 };

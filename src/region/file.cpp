@@ -48,12 +48,18 @@ result<void> check_type(const struct stat& s, const std::string& path) {
                   "name a region file, or a new one");
 }
 
-result<void> check_owner(const struct stat& s, const std::string& path) {
-    if (s.st_uid != ::geteuid()) {
+/// Root may read any user's region. It may not write to one: a journal that root made beside it
+/// would belong to root, and the owner could no longer open the region.
+result<void> check_owner(const struct stat& s, const std::string& path, bool writable) {
+    const uid_t mine = ::geteuid();
+    const bool may_open = s.st_uid == mine || (mine == 0 && !writable);
+    if (!may_open) {
+        const std::string owner = std::to_string(s.st_uid);
         return unsafe(path,
-                      "it belongs to user " + std::to_string(s.st_uid) + ", not to user " +
-                          std::to_string(::geteuid()) + " who opens it",
-                      "run as its owner, or chown the file");
+                      "it belongs to user " + owner + ", not to user " + std::to_string(mine) +
+                          " who opens it" + (mine == 0 ? " for writing" : ""),
+                      mine == 0 ? "run as its owner (sudo -u '#" + owner + "'), or chown the file"
+                                : "run as its owner, or chown the file");
     }
     if ((s.st_mode & (S_IWGRP | S_IWOTH)) != 0) {
         return unsafe(path, "others than its owner may write to it", "chmod go-w the file");
@@ -100,7 +106,7 @@ result<file_handle> open_safely(const fs::path& path, bool writable) {
             os_error(opening_file, name, "check the path and the rights on its directories"));
     }
     if (auto ok = check_type(s, name); !ok) return tl::unexpected(ok.error());
-    if (auto ok = check_owner(s, name); !ok) return tl::unexpected(ok.error());
+    if (auto ok = check_owner(s, name, writable); !ok) return tl::unexpected(ok.error());
 
     file_handle file(::open(path.c_str(), (writable ? O_RDWR : O_RDONLY) | O_NOFOLLOW | O_NONBLOCK |
                                               O_NOCTTY | O_CLOEXEC));
@@ -112,7 +118,7 @@ result<file_handle> open_safely(const fs::path& path, bool writable) {
         return failure(os_error(errc::io, opening_file, name, "check the file system"));
     }
     if (auto ok = check_type(s, name); !ok) return tl::unexpected(ok.error());
-    if (auto ok = check_owner(s, name); !ok) return tl::unexpected(ok.error());
+    if (auto ok = check_owner(s, name, writable); !ok) return tl::unexpected(ok.error());
     return file;
 }
 
@@ -126,6 +132,11 @@ result<file_handle> open_file(const fs::path& path, bool writable) {
 }
 
 result<file_handle> open_unlocked(const fs::path& path) { return open_safely(path, false); }
+
+bool has_name(const file_handle& file) noexcept {
+    struct stat s{};
+    return ::fstat(file.get(), &s) != 0 || s.st_nlink != 0;
+}
 
 bool is_at(const file_handle& file, const fs::path& path) noexcept {
     struct stat open{};

@@ -57,6 +57,8 @@ struct file_facts {
 
 /// Opens for reading a file that another process has locked.
 [[nodiscard]] result<file_handle> open_unlocked(const std::filesystem::path& path);
+/// False: its last name was removed, so nothing is left of it when it is closed.
+[[nodiscard]] bool has_name(const file_handle& file) noexcept;
 /// True if the path refers to this file.
 [[nodiscard]] bool is_at(const file_handle& file, const std::filesystem::path& path) noexcept;
 

@@ -77,6 +77,13 @@ tl::unexpected<error> of_another_format(const superblock& s, u64 offset, const s
 
 constexpr u64 offset_of_copy(unsigned copy) noexcept { return copy * u64{sizeof(superblock)}; }
 
+/// Counters that grow by one an open or an update never reach it. Above it they could wrap.
+constexpr u64 count_end = u64{1} << 56;
+
+bool has_impossible_numbers(const superblock& s) noexcept {
+    return s.sequence >= count_end || s.generation >= count_end;
+}
+
 // A valid checksum over values that no Holdfast writes.
 result<void> check_values(const superblock& s, u64 offset, const std::string& path) {
     if (registry::find(s.kind) == nullptr) {
@@ -92,7 +99,7 @@ result<void> check_values(const superblock& s, u64 offset, const std::string& pa
     const bool keeps_address = (s.features & layout::feature_keeps_address) != 0;
     const bool is_misplaced = keeps_address && (s.address == 0 || s.address % window_size != 0);
     if (is_misplaced || s.clean > 1 || s.window_bits > layout::max_window_bits ||
-        !rooms_are_whole) {
+        !rooms_are_whole || has_impossible_numbers(s)) {
         return corrupt(path, offset, "the superblock holds impossible values");
     }
     return {};

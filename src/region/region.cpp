@@ -369,6 +369,21 @@ result<std::unique_ptr<region>> region::create_volatile(u64 bytes, const region_
 // The backing ends first, with its threads; then the window's destructor maps over everything.
 region::~region() = default;
 
+result<void> region::check_files() const {
+    if (is_volatile()) return {};
+    std::filesystem::path missing;
+    if (!detail::has_name(file_)) {
+        missing = path_;
+    } else if (backing_) {
+        missing = backing_->missing_file();
+    }
+    if (missing.empty()) return {};
+    return failure({errc::io, "keep the file", missing.string(),
+                    "it was removed while it is in use: its contents are lost when this process "
+                    "ends, or dies",
+                    "save the records through this process before it ends"});
+}
+
 error region::failed(errc code, std::string what, std::string why, std::string next) const {
     return {code, std::move(what), name_, std::move(why), std::move(next)};
 }

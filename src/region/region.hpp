@@ -146,6 +146,8 @@ class region {
     [[nodiscard]] bool was_clean() const noexcept { return was_clean_; }
     /// Opened with open_mode::inspect: stores reach a private copy only.
     [[nodiscard]] bool read_only() const noexcept { return read_only_; }
+    /// errc::io: the file, or one that its backing needs, was removed while the region was open.
+    [[nodiscard]] result<void> check_files() const;
     [[nodiscard]] bool is_volatile() const noexcept { return !file_.is_open(); }
     [[nodiscard]] const std::filesystem::path& path() const noexcept { return path_; }
     /// Whether it is mapped at the same address each time it is opened for writing.

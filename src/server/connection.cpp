@@ -42,6 +42,7 @@ void connection::drive() {
         if (!write()) {
             return;
         }
+        session_.count_unread();
         if (answers.awaited() != 0) {
             owner_.wait_for(shared_from_this(), answers.awaited());
         }
@@ -170,6 +171,7 @@ void connection::close() {
     }
     closed_ = true;
     ended_ = true;
+    session_.count_unread(true);
     asio::error_code ignored;
     socket_.shutdown(asio::ip::tcp::socket::shutdown_both, ignored);
     socket_.close(ignored);

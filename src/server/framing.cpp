@@ -24,7 +24,9 @@ framer::piece framer::next(std::string_view input) noexcept {
         waste_ -= taken;
         return {part::none, {}, taken, false};
     }
-    return in_block_ ? next_data(input) : next_line(input);
+    if (in_block_) return next_data(input);
+    if (line_ == line_state::begins) return next_line(input);
+    return line_ == line_state::skipped ? skipped_line(input) : next_of_long_get(input);
 }
 
 void framer::expect_block(u64 size) noexcept {
@@ -40,8 +42,9 @@ framer::piece framer::next_line(std::string_view input) noexcept {
     const auto exceeds = [&](std::size_t most) {
         return length > most && !(length == most + 1 && input[most] == '\r');
     };
-    if (exceeds(max_line) && (exceeds(max_get_line) || !begins_a_long_get(input))) {
-        return {part::overlong, {}, 0, false};
+    if (exceeds(max_line)) {
+        if (!begins_a_long_get(input)) return {part::overlong, {}, 0, false};
+        if (exceeds(max_get_line)) return cut_get(part::get_begin, input, max_get_line);
     }
     if (!whole) {
         searched_ = input.size();
@@ -49,6 +52,41 @@ framer::piece framer::next_line(std::string_view input) noexcept {
     }
     searched_ = 0;
     return {part::line, input.substr(0, end), end + 1, false};
+}
+
+framer::piece framer::cut_get(part what, std::string_view input, std::size_t most) noexcept {
+    const auto blank = input.substr(0, most).rfind(' ');
+    if (blank == std::string_view::npos || most - blank > max_line) {
+        return {part::overlong, {}, 0, false};
+    }
+    line_ = line_state::in_long_get;
+    searched_ = 0;
+    return {what, input.substr(0, blank + 1), blank + 1, false};
+}
+
+framer::piece framer::next_of_long_get(std::string_view input) noexcept {
+    const auto end = input.find('\n', searched_);
+    const bool whole = end != std::string_view::npos;
+    if ((whole ? end : input.size()) > long_piece) {
+        return cut_get(part::get_more, input, long_piece);
+    }
+    if (!whole) {
+        searched_ = input.size();
+        return {};
+    }
+    line_ = line_state::begins;
+    searched_ = 0;
+    auto words = input.substr(0, end);
+    if (words.ends_with('\r')) words.remove_suffix(1);
+    return {part::get_end, words, end + 1, false};
+}
+
+framer::piece framer::skipped_line(std::string_view input) noexcept {
+    const auto end = input.find('\n');
+    if (end == std::string_view::npos) return {part::none, {}, input.size(), false};
+    line_ = line_state::begins;
+    searched_ = 0;
+    return {part::none, {}, end + 1, false};
 }
 
 framer::piece framer::next_data(std::string_view input) noexcept {

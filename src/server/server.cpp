@@ -25,9 +25,9 @@ namespace {
 
 using asio::ip::tcp;
 
-constexpr unsigned most_threads = 256;
 /// Pause before accepting again after the process ran out of descriptors.
 constexpr std::chrono::milliseconds accept_rest{50};
+constexpr std::chrono::seconds watch_interval{1};
 constexpr std::chrono::milliseconds purge_interval{1000 / detail::purge_pace::intervals};
 /// Records checked at a time; the rest of the interval's share follows after other pending work.
 constexpr std::size_t purge_step = 250;
@@ -93,6 +93,7 @@ struct server::impl {
     void accepted(tcp::socket socket, std::size_t to);
     void purge(std::size_t left);
     void purge_later();
+    void watch_files();
     void stop();
     void fail(const error& e);
     void end_accepting(void (*then)(detail::worker&));
@@ -108,6 +109,7 @@ struct server::impl {
     std::optional<tcp::acceptor> acceptor;
     std::optional<asio::steady_timer> rest;
     std::optional<asio::steady_timer> purge_timer;
+    std::optional<asio::steady_timer> watch_timer;
     detail::purge_pace pace;  ///< this and the next one are used by the first worker only
     std::size_t purged = 0;   ///< in the running interval
     std::optional<asio::signal_set> signals;
@@ -125,11 +127,13 @@ struct server::impl {
 
 server::impl::impl(store& r, server_options o)
     : records(r), options(std::move(o)), workers(options.threads), pace(options.purge_rate) {
+    shared.output.bound = options.max_total_output;
     for (auto& one : workers) {
         one = std::make_unique<detail::worker>(records, shared);
         auto& context = one->context();
         context.max_item_size = options.max_item_size;
         context.output_bound = options.max_pending_output;
+        context.total = &shared.output;
         context.ack_durable = options.ack == ack_mode::durable;
         context.version = detail::memcached_version;
         context.stats = [this](std::string_view argument) { return stats(argument); };
@@ -159,6 +163,7 @@ result<void> server::impl::listen() {
     options.port = port;
     rest.emplace(loop);
     purge_timer.emplace(loop);
+    watch_timer.emplace(loop);
     return {};
 }
 
@@ -185,6 +190,7 @@ void server::impl::run() {
     }
     accept();
     purge_later();
+    watch_files();
     for (const auto& one : workers) {
         one->start();
     }
@@ -258,6 +264,19 @@ void server::impl::purge(std::size_t left) {
     asio::post(workers.front()->loop(), [this, left, step] { purge(left - step); });
 }
 
+/// Until a file is missing.
+void server::impl::watch_files() {
+    if (!options.on_missing_file) return;
+    watch_timer->expires_after(watch_interval);
+    watch_timer->async_wait([this](asio::error_code status) {
+        if (status) return;
+        if (const auto ok = records.check_files(); !ok) {
+            return options.on_missing_file(ok.error());
+        }
+        watch_files();
+    });
+}
+
 void server::impl::stop() {
     stopping = true;
     end_accepting([](detail::worker& one) { one.shut_down(); });
@@ -278,6 +297,7 @@ void server::impl::end_accepting(void (*then)(detail::worker&)) {
         acceptor->close(ignored);
         rest->cancel();
         purge_timer->cancel();
+        watch_timer->cancel();
         if (signals) {
             signals->cancel(ignored);
         }
@@ -313,14 +333,16 @@ std::optional<std::string> server::impl::stats(std::string_view argument) {
     if (argument == "items" || argument == "slabs" || argument == "sizes" || argument == "conns") {
         return "END\r\n";
     }
-    auto sum = counted();
+    if (!argument.empty() && argument != "reset") {
+        return std::nullopt;
+    }
+    // Counted with the lock held: a sum taken before a reset by another thread would be less than
+    // that reset's baseline, and the differences would wrap.
     const std::lock_guard lock(mutex);
+    auto sum = counted();
     if (argument == "reset") {
         baseline = sum;
         return "RESET\r\n";
-    }
-    if (!argument.empty()) {
-        return std::nullopt;
     }
     std::ranges::transform(sum, baseline, sum.begin(), std::minus());
     const detail::server_facts facts{records.now(),
@@ -336,9 +358,9 @@ server::server(std::unique_ptr<impl> p) noexcept : impl_(std::move(p)) {}
 server::~server() = default;
 
 result<std::unique_ptr<server>> server::start(store& records, const server_options& options) {
-    if (options.threads == 0 || options.threads > most_threads) {
-        return hf::failure(
-            bad_option("threads", "there must be 1 to " + std::to_string(most_threads)));
+    if (options.threads == 0 || options.threads > server_options::most_threads) {
+        return hf::failure(bad_option(
+            "threads", "there must be 1 to " + std::to_string(server_options::most_threads)));
     }
     if (options.max_item_size == 0 || options.max_item_size > max_value_size) {
         return hf::failure(bad_option("max_item_size", "it must be 1 byte to 64 MiB"));
@@ -349,6 +371,9 @@ result<std::unique_ptr<server>> server::start(store& records, const server_optio
     }
     if (options.max_pending_output == 0) {
         return hf::failure(bad_option("max_pending_output", "an answer needs room"));
+    }
+    if (options.max_total_output < options.max_item_size) {
+        return hf::failure(bad_option("max_total_output", "the longest value needs room"));
     }
     auto inside = std::make_unique<impl>(records, options);
     inside->options.max_item_size = std::min(options.max_item_size, store::max_data_size);

@@ -13,8 +13,8 @@
 // no thread blocks meanwhile, and all waiting answers share one epoch (group commit).
 //
 // Bounds. The number of connections, unread output of a client (max_pending_output; beyond it, its
-// input is not read), line lengths, and value sizes. A connection's memory is proportional to the
-// bytes that have really arrived.
+// input is not read) and of all clients together (total_output.hpp), line lengths, and value sizes.
+// A connection's memory is proportional to the bytes that have really arrived.
 //
 // Shutdown. stop() ends accepting and reading, waits a few seconds for pending epochs and output,
 // and closes. The store stays open: it belongs to the caller, and must outlive the server.
@@ -23,6 +23,7 @@
 #include <holdfast/store.hpp>
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -32,19 +33,29 @@ namespace hf {
 enum class ack_mode : std::uint8_t { buffered, durable };
 
 struct server_options {
+    /// A region has 256 lanes, one a thread that operates on it. The process has other such
+    /// threads: the one that opens and closes the store, the epoch's clock, the background pass.
+    static constexpr unsigned most_threads = 240;
+
     std::string address = "127.0.0.1";                 ///< a numeric address, IPv4 or IPv6
     std::uint16_t port = 11211;                        ///< 0: a free one, returned by port()
-    unsigned threads = 4;                              ///< 1 to 256
+    unsigned threads = 4;                              ///< 1 to most_threads
     std::size_t max_item_size = std::size_t{1} << 20;  ///< bytes of data; 1 to 64 MiB
     ack_mode ack = ack_mode::buffered;
     /// further ones get an error and are closed
     unsigned max_connections = 1024;
     std::size_t max_pending_output = std::size_t{1} << 20;  ///< bytes a client may leave unread
-    bool handle_signals = false;                            ///< SIGTERM, SIGINT, SIGHUP call stop()
+    /// Bytes that all clients together may leave unread; at least max_item_size. Beyond it, each
+    /// client has 16 KiB, and longer values are answered with an error.
+    std::size_t max_total_output = std::size_t{256} << 20;
+    bool handle_signals = false;  ///< SIGTERM, SIGINT, SIGHUP call stop()
     /// Records checked for expiry each second, to free them; more while many of them are dead
     /// (server/purge_pace.hpp). 0: only those that operations read, or that are in the way of a
     /// write without room.
     std::size_t purge_rate = 1000;
+    /// Called once, from a worker's thread, if a file of the store is removed while it is served,
+    /// which is checked once a second.
+    std::function<void(const error&)> on_missing_file;
 };
 
 class server {

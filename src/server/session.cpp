@@ -12,7 +12,7 @@ using outcome = store::outcome;
 
 constexpr std::string_view line_end = "\r\n";
 /// Data of at least this size is sent from the buffer it was read into, instead of being copied.
-constexpr std::size_t large_data = 16384;
+constexpr std::size_t large_data = total_output::small_bound;
 /// Bytes of storage that a session keeps for the next data block.
 constexpr std::size_t kept_draft = 1024;
 /// Storage for a data block is reserved in advance up to this size; beyond, it grows with the bytes
@@ -26,6 +26,9 @@ constexpr std::int64_t longest_relative_exptime = 60 * 60 * 24 * 30;
 std::size_t session::consume(std::string_view input) {
     std::size_t taken = 0;
     turns_left_ = requests_a_turn;
+    bound_ = shared_.total != nullptr && shared_.total->is_full()
+                 ? std::min<u64>(shared_.output_bound, total_output::small_bound)
+                 : shared_.output_bound;
     shared_.upcoming.forget();
     while (!finished_ && !blocked() && !paused()) {
         const auto rest = input.substr(taken);
@@ -44,15 +47,20 @@ std::size_t session::consume(std::string_view input) {
             if (r.what <= verb::gats) {
                 now_.what = r.what;
                 now_.expires = expiry_of(r.exptime);
-                now_.line_size = piece.taken;
-                now_.position = r.words.empty()
-                                    ? piece.bytes.size()
-                                    : static_cast<std::size_t>(r.words.data() - rest.data());
+                now_.goes_on = false;
+                begin_get(rest, r.words.empty() ? piece.bytes.substr(piece.bytes.size()) : r.words,
+                          piece.taken);
                 continue;
             }
             taken += piece.taken;
             --turns_left_;
             carry_out(r);
+            continue;
+        }
+        if (piece.what == framer::part::get_begin || piece.what == framer::part::get_more ||
+            piece.what == framer::part::get_end) {
+            begin_long_get(rest, piece);
+            if (now_.line_size == 0) taken += piece.taken;
             continue;
         }
         taken += piece.taken;
@@ -68,6 +76,43 @@ std::size_t session::consume(std::string_view input) {
     }
     if (paused() && taken < input.size()) shared_.count.add(tally::conn_yields);
     return taken;
+}
+
+void session::begin_get(std::string_view input, std::string_view words, std::size_t size) {
+    now_.line_size = size;
+    now_.position = static_cast<std::size_t>(words.data() - input.data());
+}
+
+/// A piece of a get whose line is longer than framer::max_get_line.
+void session::begin_long_get(std::string_view input, const framer::piece& piece) {
+    auto words = piece.bytes;
+    if (piece.what == framer::part::get_begin) {
+        const request r = parse_request(words);
+        quiet_ = false;
+        if (r.what > verb::gats) {
+            framer_.skip_line();
+            --turns_left_;
+            return carry_out(r);
+        }
+        now_.what = r.what;
+        words = r.words.empty() ? words.substr(words.size()) : r.words;
+    } else {
+        for (auto left = words; !left.empty();) {
+            if (take_word(left).size() <= max_protocol_key) continue;
+            if (piece.what == framer::part::get_more) framer_.skip_line();
+            --turns_left_;
+            return answer("CLIENT_ERROR bad command line format");
+        }
+    }
+    now_.goes_on = piece.what != framer::part::get_end;
+    begin_get(input, words, piece.taken);
+}
+
+void session::count_unread(bool closes) noexcept {
+    if (shared_.total == nullptr) return;
+    const u64 unread = closes ? 0 : answers_.size();
+    shared_.total->change(counted_, unread);
+    counted_ = unread;
 }
 
 void session::carry_out(const request& r) {
@@ -184,17 +229,24 @@ void session::finish_update(bool intact) {
 }
 
 bool session::continue_get(std::string_view line) {
-    const std::size_t ending = line[line.size() - 2] == '\r' ? 2 : 1;
-    auto text = line.substr(0, line.size() - ending);
-    text = text.substr(0, text.find('\0'));
+    auto text = line;
+    if (!now_.goes_on) {
+        text.remove_suffix(1);
+        if (text.ends_with('\r')) text.remove_suffix(1);
+    }
+    const auto nul = text.find('\0');
+    text = text.substr(0, nul);
     auto words = text.substr(std::min(now_.position, text.size()));
     for (;;) {
         const auto key = take_word(words);
         if (key.empty()) {
+            if (now_.goes_on && nul == std::string_view::npos) return true;
+            if (now_.goes_on) framer_.skip_line();  // a line ends at its first NUL
             answers_.append("END\r\n");
             return true;
         }
         if (!get_one(key)) {
+            if (now_.goes_on) framer_.skip_line();
             return true;
         }
         now_.position = static_cast<std::size_t>(key.data() + key.size() - line.data());
@@ -237,6 +289,10 @@ bool session::get_one(std::string_view key) {
         if (found.ended == end::flushed) shared_.count.add(tally::get_flushed);
         return true;
     }
+    if (!has_room_for_value()) {
+        answer("SERVER_ERROR out of memory writing get response");
+        return false;
+    }
     char digits[max_digits];
     answers_.append("VALUE ");
     answers_.append(key);
@@ -257,6 +313,12 @@ bool session::get_one(std::string_view key) {
     }
     answers_.append(line_end);
     return true;
+}
+
+bool session::has_room_for_value() const noexcept {
+    const std::size_t size = shared_.scratch.data().size();
+    return shared_.total == nullptr || size < large_data ||
+           shared_.total->fits(answers_.size() - counted_ + size);
 }
 
 void session::remove(const request& r) {

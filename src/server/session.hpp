@@ -7,7 +7,9 @@
 //     followed by more.
 // I2  Once the queue contains output_bound bytes, nothing more is executed: a get of many keys
 //     stops between two keys and continues when there is room. So a client that does not read costs
-//     at most the bound and one value.
+//     at most the bound and one value. While all clients together leave too much unread, the bound
+//     is smaller (total_output.hpp). It is fixed at the beginning of consume(), so that blocked()
+//     does not change by itself.
 // I3  One call of consume() executes a bounded number of requests, so that no client monopolises a
 //     thread.
 // I4  With --ack durable, the answer to every command that may write, whatever its outcome, is held
@@ -25,6 +27,7 @@
 #include "server/counters.hpp"
 #include "server/framing.hpp"
 #include "server/protocol.hpp"
+#include "server/total_output.hpp"
 #include "server/upcoming.hpp"
 
 #include <functional>
@@ -40,6 +43,7 @@ struct session_context {
     store& records;
     std::size_t max_item_size = std::size_t{1} << 20;  ///< bytes of data
     std::size_t output_bound = std::size_t{1} << 20;   ///< bytes
+    total_output* total = nullptr;                     ///< of all connections; nullptr: not bounded
     bool ack_durable = false;
     std::string version;
     /// The answer to `stats <argument>`, including END; nullopt: unknown argument.
@@ -62,9 +66,12 @@ class session {
     /// No more input is consumed; the connection closes after the answers are sent.
     [[nodiscard]] bool finished() const noexcept { return finished_; }
     /// Nothing is executed until answers were sent.
-    [[nodiscard]] bool blocked() const noexcept { return answers_.size() >= shared_.output_bound; }
+    [[nodiscard]] bool blocked() const noexcept { return answers_.size() >= bound_; }
     /// consume() has reached its limit: there may be more to execute in the current input.
     [[nodiscard]] bool paused() const noexcept { return turns_left_ == 0; }
+    /// Adds the unread bytes to the sum of all connections; the owner calls it when it has sent
+    /// what it could, and with `closes` at the end.
+    void count_unread(bool closes = false) noexcept;
     [[nodiscard]] answer_queue& answers() noexcept { return answers_; }
     [[nodiscard]] const answer_queue& answers() const noexcept { return answers_; }
 
@@ -77,9 +84,14 @@ class session {
     void touch(const request& r);
     void flush_all(const request& r);
     void statistics_of(const request& r);
+    /// Begins to answer `words`, the keys of a get that take `size` bytes of the input.
+    void begin_get(std::string_view input, std::string_view words, std::size_t size);
+    void begin_long_get(std::string_view input, const framer::piece& piece);
     /// Continues the get of `line`; false: the queue is full, or the limit is reached.
     bool continue_get(std::string_view line);
     [[nodiscard]] bool get_one(std::string_view key);
+    /// Whether the value just read may be appended to the answers.
+    [[nodiscard]] bool has_room_for_value() const noexcept;
 
     void answer(std::string_view text);
     void answer_write(ticket written_in, std::string_view text);
@@ -92,6 +104,7 @@ class session {
         std::size_t line_size =
             0;  ///< get: bytes of its line, line feed included; 0: no get is in progress
         std::size_t position = 0;  ///< get: where in the line the next key begins
+        bool goes_on = false;      ///< get: more pieces of its line follow
         u64 expires = 0;
         u64 unique = 0;
         u32 flags = 0;
@@ -103,6 +116,8 @@ class session {
     framer framer_;
     answer_queue answers_;
     store::draft draft_;
+    u64 bound_ = shared_.output_bound;  ///< of answers_
+    u64 counted_ = 0;                   ///< this session's part of shared_.total
     int turns_left_ = requests_a_turn;
     bool quiet_ = false;
     bool finished_ = false;

@@ -133,6 +133,7 @@ std::string settings_report(const server_options& options) {
     r.line("num_threads", options.threads);
     r.line("item_size_max", options.max_item_size);
     r.line("max_pending_output", options.max_pending_output);
+    r.line("max_total_output", options.max_total_output);
     r.line("purge_rate", options.purge_rate);
     r.line("cas_enabled", "yes");
     r.line("flush_enabled", "yes");

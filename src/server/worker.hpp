@@ -6,6 +6,7 @@
 
 #include "server/durability_waiter.hpp"
 #include "server/session.hpp"
+#include "server/total_output.hpp"
 
 #include <asio/executor_work_guard.hpp>
 #include <asio/io_context.hpp>
@@ -25,6 +26,7 @@ class connection;
 /// The state that all workers share.
 struct shared_state {
     std::atomic<u64> open_connections{0};
+    total_output output;
     durability_waiter* waiter = nullptr;  ///< with --ack durable
 };
 

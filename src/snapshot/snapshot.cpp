@@ -3,6 +3,7 @@
 
 #include "base/check.hpp"
 #include "snapshot/machine.hpp"
+#include "sync/fork.hpp"
 
 #include <new>
 #include <utility>
@@ -11,6 +12,7 @@ namespace hf {
 
 struct snapshot::impl {
     std::unique_ptr<snapshot_machine> machine;
+    process_mark made_in;
 
     [[nodiscard]] snapshot_machine& in_use() const {
         HF_CHECK(machine != nullptr, "the snapshot was closed");
@@ -76,6 +78,10 @@ result<snapshot> snapshot::open(const std::filesystem::path& path,
 
 result<void> snapshot::close() {
     if (!impl_->machine) return {};
+    if (impl_->made_in.is_inherited()) {
+        static_cast<void>(impl_->machine.release());
+        return failure(inherited("close the snapshot"));
+    }
     impl_->check_outside();
     auto closed = impl_->machine->close();
     impl_->machine.reset();

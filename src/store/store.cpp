@@ -158,6 +158,20 @@ result<bool> store::impl::accept(std::string_view key, record& out, u64 at) {
     return false;
 }
 
+/// A damaged record whose number says that it was flushed, as all older records were: it is
+/// removed, as a sound one would be. Only after a flush_all; before one it stays, and is reported.
+bool store::impl::drop_flushed(std::string_view key, record& out) {
+    const u64 mark = flush_mark.load(std::memory_order_acquire);
+    if (mark == 0) return false;
+    std::string bytes;  // get() fills it before it finds the damage
+    const auto read = records.get(key, bytes);
+    if (read || bytes.empty()) return false;
+    const auto found = look(bytes, 0);
+    if (found.state != detail::sighting_state::dead || found.header.unique > mark) return false;
+    out.ended = record::end::flushed;
+    return records.remove(key).has_value();
+}
+
 result<bool> store::get(std::string_view key, record& out) {
     if (auto begun = impl_->begin(key, "read a record"); !begun) {
         return failure(std::move(begun.error()));
@@ -165,6 +179,9 @@ result<bool> store::get(std::string_view key, record& out) {
     const u64 at = impl_->now();
     out.ended = record::end::none;
     auto found = impl_->records.get(key, out.bytes_);
+    if (!found && found.error().code == errc::corrupt && impl_->drop_flushed(key, out)) {
+        return false;
+    }
     if (!found || !*found) {
         return found;
     }
@@ -173,7 +190,8 @@ result<bool> store::get(std::string_view key, record& out) {
 
 result<store::reply> store::impl::write_if(std::string_view key, draft& value, attributes about,
                                            const char* what, rule allowed,
-                                           const detail::record_header& expected) {
+                                           const detail::record_header& expected,
+                                           bool replaces_any) {
     if (auto begun = begin(key, what); !begun) {
         return failure(std::move(begun.error()));
     }
@@ -215,7 +233,12 @@ result<store::reply> store::impl::write_if(std::string_view key, draft& value, a
             });
         if (!put) {
             if (make_room(put.error())) continue;
-            return failure(put.error());
+            if (put.error().code != errc::corrupt || !replaces_any) return failure(put.error());
+            auto blind = records.put(key, std::string_view(value.bytes_).substr(begin));
+            if (!blind) return failure(blind.error());
+            // A flush that came between drawing the number and the put has taken it: again.
+            if (c.unique <= flush_mark.load(std::memory_order_acquire)) continue;
+            return reply{outcome::stored, blind->written_in, *unique};
         }
         if (c.overtaken) {
             continue;
@@ -233,7 +256,8 @@ result<store::reply> store::impl::write_if(std::string_view key, draft& value, a
 result<store::reply> store::set(std::string_view key, draft& value, attributes about) {
     return impl_->write_if(
         key, value, about, "store a record",
-        [](const detail::sighting&, const detail::record_header&) { return outcome::stored; });
+        [](const detail::sighting&, const detail::record_header&) { return outcome::stored; }, {},
+        true);
 }
 
 result<store::reply> store::add(std::string_view key, draft& value, attributes about) {
@@ -302,6 +326,12 @@ result<store::reply> store::remove(std::string_view key) {
         c.found = c.self->look(bytes, c.at).state;
         return true;
     });
+    if (!gone && gone.error().code == errc::corrupt) {
+        // A record whose checksum is wrong can't be shown to a condition.
+        const auto blind = impl_->records.remove(key);
+        if (!blind) return failure(blind.error());
+        return reply{blind->changed ? outcome::removed : outcome::not_found, blind->written_in, 0};
+    }
     if (!gone) {
         return failure(gone.error());
     }
@@ -315,6 +345,7 @@ void store::prefetch(std::span<const std::string_view> keys) const {
 result<void> store::wait_durable(ticket t) { return impl_->records.wait_durable(t); }
 result<void> store::sync() { return impl_->records.sync(); }
 ticket store::durable_epoch() const noexcept { return impl_->records.durable_epoch(); }
+result<void> store::check_files() const { return impl_->records.check_files(); }
 
 statistics store::stats() const {
     statistics s = impl_->records.stats();

@@ -102,6 +102,7 @@ struct store::impl {
     [[nodiscard]] record::end end_of(const detail::sighting& found) const noexcept;
     /// Frees a dead record's space. A failure is ignored: the record is absent anyway.
     void sweep(std::string_view key, u64 at);
+    bool drop_flushed(std::string_view key, record& out);
 
     /// Records that a record with this expiry may be stored. Called before it is.
     void may_die(u64 expires) noexcept;
@@ -116,10 +117,12 @@ struct store::impl {
     result<walked> purge_from(std::string& cursor, std::size_t about);
 
     /// Decides what a write over `found` results in; outcome::stored allows the write. `expected`
-    /// is the caller's argument.
+    /// is the caller's argument. `replaces_any`: a record whose checksum is wrong, which no rule
+    /// can be shown, is replaced, too.
     using rule = outcome (*)(const detail::sighting& found, const detail::record_header& expected);
     result<reply> write_if(std::string_view key, draft& value, attributes about, const char* what,
-                           rule allowed, const detail::record_header& expected = {});
+                           rule allowed, const detail::record_header& expected = {},
+                           bool replaces_any = false);
     result<reply> extend(std::string_view key, std::string_view data, std::size_t limit,
                          bool at_end);
     result<reply> count(std::string_view key, u64 delta, bool up);

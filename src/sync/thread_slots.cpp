@@ -84,8 +84,29 @@ slots_of_thread& slots_of_this_thread() {
 
 }  // namespace
 
+namespace {
+
+/// The child's thread must ask for its slots again, and be refused (T6). The registry's lock is
+/// taken around the fork, so that it is free in the child.
+void watch_forks() {
+    [[maybe_unused]] static const bool watched = [] {
+        const int refused =
+            ::pthread_atfork([] { registry().mutex.lock(); }, [] { registry().mutex.unlock(); },
+                             [] {
+                                 registry().mutex.unlock();
+                                 ++forks_before;
+                                 my_slot_cache = {};
+                             });
+        HF_CHECK(refused == 0, "pthread_atfork has no memory");
+        return true;
+    }();
+}
+
+}  // namespace
+
 slot_table::slot_table(u32 first, u32 end) : first_(first), used_(first), owned_(end) {
     HF_CHECK(first < end, "an object without slots for threads");
+    watch_forks();
     const std::lock_guard guard(registry().mutex);
     id_ = registry().next_id++;
     registry().living.emplace(id_, this);
@@ -97,6 +118,7 @@ slot_table::~slot_table() {
 }
 
 void* slot_table::bind() {
+    if (made_in_.is_inherited()) fatal(inherited("use the region").to_string().c_str());
     slots_of_thread& mine = slots_of_this_thread();
     for (const auto& b : mine.bindings) {
         if (b.owner == id_) {

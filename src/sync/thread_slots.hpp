@@ -19,6 +19,8 @@
 //      ask for a slot again: that one is given back in the next of the rounds that
 //      pthread_create(3) promises (PTHREAD_DESTRUCTOR_ITERATIONS, 4 in glibc). A C++ thread_local
 //      would be destroyed by then. The main thread keeps its slots until the process ends.
+//  T6  In a child of fork() no thread has a slot of an object that the parent made: asking for one
+//      ends the child with one line (fork.hpp).
 //
 // Concurrency. mine() is one comparison for the object that the thread used last, a search of a
 // short list for others. If all slots are taken, a new thread waits for one that ends. used() is
@@ -29,6 +31,7 @@
 
 #include "base/bits.hpp"
 #include "base/check.hpp"
+#include "sync/fork.hpp"
 
 #include <atomic>
 #include <condition_variable>
@@ -75,6 +78,7 @@ class slot_table {
     void release(u32 index);
 
     const u32 first_;
+    process_mark made_in_;
     u64 id_ = 0;
     std::atomic<u32> used_;
     std::mutex mutex_;  // guards owned_, and the creation of slots

@@ -292,6 +292,12 @@ TEST_F(a_checkpointed_file, remembers_each_crash_until_it_is_mended) {
 
 using a_checkpointed_file_death_test = a_checkpointed_file;
 
+TEST_F(a_checkpointed_file_death_test, refuses_its_parents_file_in_a_child_of_fork) {
+    EXPECT_DEATH(checkpointed::operation{file()}, "child of fork");
+    EXPECT_EQ(test::in_child([this] { return file().close() ? 1 : 0; }), 0);
+    const checkpointed::operation op(file());  // the parent's is as it was
+}
+
 TEST_F(a_checkpointed_file_death_test, refuses_memory_that_is_not_the_files) {
     checkpointed::operation op(file());
     int ordinary = 0;
@@ -303,6 +309,7 @@ TEST_F(a_checkpointed_file_death_test, refuses_memory_that_is_not_the_files) {
     EXPECT_DEATH(root().other.set(op, &volatile_fields), "outside of all regions");
 }
 TEST_F(a_checkpointed_file_death_test, refuses_to_wait_for_the_callers_own_operation) {
+    GTEST_FLAG_SET(death_test_style, "threadsafe");  // a child of fork() has no lane
     const checkpointed::operation op(file());
     EXPECT_DEATH(checkpointed::operation{file()}, "inside of an operation");
     EXPECT_DEATH(file().end_epoch(), "inside of an operation");

@@ -47,6 +47,29 @@ TEST_F(objects, what_nothing_leads_to_is_gone_with_the_transaction) {
     EXPECT_EQ(sound(heap).objects, 0U);
 }
 
+TEST_F(objects, roots_are_found_by_name_in_this_session_and_the_next) {
+    constexpr int count = 500;
+    const auto name = [](int i) { return "root " + std::to_string(i); };
+    for (const bool again : {false, true}) {
+        if (again) reopen();
+        for (int i = 0; i < count; ++i) {
+            auto root = must(heap.root<node>(name(i)));
+            const auto check = [&](nv::tx<>&) { EXPECT_TRUE(!root || root->value == i); };
+            if (!again) {
+                must(heap.atomic([&](nv::tx<>& tx) { root.set(tx, tx.make<node>(i)); }));
+            }
+            must(heap.read(check));
+        }
+        auto other = must(heap.root<node>(name(count + (again ? 1 : 0))));
+        must(heap.read([&](nv::tx<>&) { EXPECT_FALSE(other); }));
+        for (int i = count - 1; i >= 0; --i) {
+            auto root = must(heap.root<node>(name(i)));
+            must(heap.read([&](nv::tx<>&) { EXPECT_EQ(root->value, i); }));
+        }
+        sound(heap);
+    }
+}
+
 TEST_F(objects, what_was_made_and_not_linked_leaves_no_trace) {
     must(heap.atomic([&](nv::tx<>& tx) {
         auto a = tx.make<node>(1, nullptr);

@@ -46,6 +46,31 @@ TEST_F(refused_use, close_within_a_transaction_is_an_error_and_the_heap_stays_op
     must(heap.close());
 }
 
+TEST_F(refused_use, a_child_of_fork_changes_nothing_of_its_parents_heap) {
+    auto heap = open_heap(file);
+    auto head = must(heap.root<node>("head"));
+    const auto set = [&](int to) {
+        return heap.atomic([&](nv::tx<>& tx) { head.set(tx, tx.make<node>(to)); });
+    };
+    must(set(7));
+    EXPECT_DEATH((void)set(8), "holdfast: fatal: .*child of fork");
+    EXPECT_DEATH((void)heap.read([&](nv::tx<>&) {}), "child of fork");
+    EXPECT_EQ(test::in_child([&] {
+                  const auto closed = heap.close();
+                  return !closed && closed.error().code == errc::usage ? 0 : 1;
+              }),
+              0);
+    EXPECT_EQ(test::in_child([&] {
+                  {
+                      const auto inherited = std::move(heap);
+                  }  // its destructor does nothing
+                  return 0;
+              }),
+              0);
+    must(heap.read([&](nv::tx<>&) { EXPECT_EQ(head->value, 7); }));
+    must(heap.close());
+}
+
 TEST_F(refused_use, a_heap_that_is_destroyed_within_a_transaction_ends_the_process) {
     EXPECT_DEATH(
         {

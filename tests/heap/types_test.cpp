@@ -129,7 +129,52 @@ TEST_F(persistent_types, names_are_the_same_for_both_compilers) {
               nv::detail::common_name("a<4, (anonymous namespace)::b>"));
     EXPECT_EQ(nv::detail::common_name("ptr<const char *>"),
               nv::detail::common_name("ptr<const char*>"));
-    EXPECT_EQ(nv::detail::common_name("unsigned long"), "unsigned long");
+    // As g++ 12 and clang 19 print them.
+    const std::pair<const char*, const char*> printed[] = {
+        {"long unsigned int", "unsigned long"},
+        {"long long int", "long long"},
+        {"long int", "long"},
+        {"short unsigned int", "unsigned short"},
+        {"short int", "short"},
+        {"unsigned int", "unsigned int"},
+        {"__int128 unsigned", "unsigned __int128"},
+        {"__int128", "__int128"},
+        {"unsigned char", "unsigned char"},
+        {"signed char", "signed char"},
+        {"long double", "long double"},
+        {"gbox<long int>::in", "gbox<long>::in"},
+        {"pair<short int, long unsigned int*>", "pair<short, unsigned long *>"},
+        {"val<3>", "val<3UL>"},
+        {"longing<print_int>", "longing<print_int>"},
+    };
+    for (const auto& [gcc, clang] : printed) {
+        const std::string common = nv::detail::common_name(gcc);
+        EXPECT_EQ(common, nv::detail::common_name(clang));
+        EXPECT_EQ(common, nv::detail::common_name(common));
+    }
+    EXPECT_EQ(nv::detail::common_name("unsigned long"), "long unsigned int");
+    EXPECT_EQ(nv::detail::name_of<std::uint64_t>(), "long unsigned int");
+}
+
+TEST_F(persistent_types, local_types_of_different_lambdas_and_functions_have_different_names) {
+    const auto first = [] {
+        struct local {
+            nv::p<int> a;
+        };
+        return nv::detail::name_of<local>();
+    };
+    const auto second = [] {
+        struct local {
+            nv::p<long> b;
+        };
+        return nv::detail::name_of<local>();
+    };
+    struct local {
+        nv::p<char> c;
+    };
+    const std::set<std::string> names{first(), second(), nv::detail::name_of<local>()};
+    EXPECT_EQ(names.size(), 3U);
+    for (const std::string& name : names) EXPECT_TRUE(name.ends_with("::local")) << name;
 }
 
 // Counts its deaths in another object of the heap.

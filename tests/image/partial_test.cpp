@@ -176,6 +176,30 @@ TEST_F(partial, that_is_not_finished_leaves_nothing) {
     EXPECT_TRUE(dir.names().empty());
 }
 
+// As the handler of a signal does.
+TEST_F(partial, is_removed_by_name_while_it_is_not_finished) {
+    write_file(making, like_a_region());
+    detail::unfinished_name::remove_all();
+    EXPECT_TRUE(fs::exists(making)) << "it is not of this process";
+    fs::remove(making);
+    std::optional<partial_region> made(must(partial_region::prepare(file, false)));
+    const auto write_both = [&] {
+        write_file(making, like_a_region());
+        write_file(making_journal, like_a_journal());
+    };
+    write_both();
+    detail::unfinished_name::remove_all();
+    EXPECT_TRUE(dir.names().empty());
+    made.reset();
+    made.emplace(must(partial_region::prepare(file, false)));
+    write_file(making, like_a_region());
+    must(made->finish());
+    write_both();  // of another process
+    detail::unfinished_name::remove_all();
+    EXPECT_TRUE(fs::exists(making));
+    EXPECT_TRUE(fs::exists(making_journal));
+}
+
 TEST_F(partial, that_is_refused_touches_nothing_of_others) {
     put(making, "somebody's letter");
     EXPECT_EQ(refusal(false), errc::unsafe_file);

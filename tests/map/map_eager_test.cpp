@@ -375,6 +375,37 @@ TEST_P(eager_sides, ordered_indexes_scan_in_both_directions) {
     EXPECT_EQ(met, wanted);
 }
 
+TEST_P(eager_sides, a_child_of_fork_changes_nothing_of_its_parents_map) {
+    map m = open();
+    must(m.put("k", "parent"));
+    EXPECT_DEATH((void)m.put("k", "child"), "holdfast: fatal: .*child of fork");
+    EXPECT_EQ(test::in_child([&] { return m.close() ? 1 : 0; }), 0);
+    std::string value;
+    EXPECT_TRUE(must(m.get("k", value)));
+    EXPECT_EQ(value, "parent");
+    must(m.close());
+}
+
+// The visitor may stop at the first record, so the following long ones are not copied before it.
+TEST_P(eager_sides, scans_copy_no_long_value_ahead) {
+    map m = open();
+    if (!is_ordered()) return;
+    constexpr std::size_t size = std::size_t{900} << 10;
+    for (char c = 'a'; c < 'e'; ++c) must(m.put(std::string(1, c), std::string(size, c)));
+    std::string met;
+    const auto visit = [&](std::string_view key, std::string_view value) {
+        EXPECT_EQ(value.size(), size);
+        met += key;
+        if (key == "b") must(m.remove("c"));
+        return true;
+    };
+    EXPECT_EQ(must(m.scan("", visit)), 3U) << "c had not been copied before b was visited";
+    EXPECT_EQ(met, "abd");
+    met.clear();
+    EXPECT_EQ(must(m.scan_backward(std::nullopt, visit)), 3U);
+    EXPECT_EQ(met, "dba");
+}
+
 TEST_P(eager_sides, get_many_finds_the_existing_keys) {
     map m = open();
     must(m.put("a", "1"));

@@ -101,6 +101,23 @@ TEST_F(map_test, value_of_64_mib_is_accepted_and_a_larger_one_refused) {
     must(m.put(std::string(max_key_size, 'k'), "v"));
 }
 
+TEST_F(map_test, a_child_of_fork_changes_nothing_of_its_parents_map) {
+    map m = open();
+    must(m.put("k", "parent"));
+    std::string value;
+    EXPECT_DEATH((void)m.put("k", "child"), "holdfast: fatal: .*child of fork");
+    EXPECT_DEATH((void)m.get("k", value), "child of fork");
+    EXPECT_EQ(test::in_child([&] {
+                  const auto waited = m.sync();
+                  const auto closed = m.close();
+                  return waited || closed ? 1 : 0;
+              }),
+              0);
+    EXPECT_TRUE(must(m.get("k", value)));
+    EXPECT_EQ(value, "parent");
+    must(m.close());
+}
+
 TEST_F(map_test, scans_deliver_small_and_large_values_in_order_both_ways) {
     map m = open();
     std::vector<std::pair<std::string, std::string>> all;

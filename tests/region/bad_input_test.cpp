@@ -216,10 +216,13 @@ TEST_F(bad_input, impossible_values_under_a_right_checksum) {
             std::memset(s.rooms[0].name, 'x', sizeof s.rooms[0].name);
             s.rooms[0].version = 1;
         },
-        [](superblock& s) { s.clean = 2; },
-        [](superblock& s) { s.window_bits = 64; },
-        [](superblock& s) { s.total_pages = 17; },
-        [](superblock& s) { s.total_pages = ~u64{0}; }};
+        [](superblock& s) { s.clean = 2; }, [](superblock& s) { s.window_bits = 64; },
+        [](superblock& s) { s.total_pages = 17; }, [](superblock& s) { s.total_pages = ~u64{0}; },
+        // The next session, or change of the superblock, would wrap it.
+        [](superblock& s) { s.generation = ~u64{0}; },
+        [](superblock& s) { s.generation = u64{1} << 56; },
+        [](superblock& s) { s.sequence = ~u64{0}; },
+        [](superblock& s) { s.sequence = u64{1} << 56; }};
     for (const auto& change : changes) {
         write_file(file, good);
         change_superblocks(file, change);

@@ -89,7 +89,7 @@ TEST_F(judgement, of_every_pair_of_superblocks_is_for_the_newest_whole_one) {
     for (const state a : states) {
         for (const state b : states) {
             for (const auto& [a_sequence, b_sequence] :
-                 {std::pair<u64, u64>{5, 5}, {5, 6}, {6, 5}, {~u64{0}, 1}}) {
+                 {std::pair<u64, u64>{5, 5}, {5, 6}, {6, 5}, {(u64{1} << 56) - 1, 1}}) {
                 SCOPED_TRACE(std::string(description(a)) + " " + std::to_string(a_sequence) + "; " +
                              description(b) + " " + std::to_string(b_sequence));
                 header->super[0] = in_state(good, a, a_sequence);
@@ -403,8 +403,8 @@ TEST_F(judgement, of_what_is_reserved_is_none) {
         std::memset(s.reserved1, 0xFF, sizeof s.reserved1);
         std::memset(s.epoch_area, 0xFF, sizeof s.epoch_area);
         std::memset(s.discipline_area, 0xFF, sizeof s.discipline_area);
-        s.generation = ~u64{0};
-        s.sequence = ~u64{0};
+        s.generation = (u64{1} << 56) - 1;
+        s.sequence = (u64{1} << 56) - 1;
     });
     for (auto& r : header->roots) r.value = 1, r.name[0] = 'x';
     EXPECT_EQ(code(), std::nullopt);

@@ -117,7 +117,17 @@ TEST_F(unsafe_file, one_of_another_owner) {
     make_region(file);
     ASSERT_EQ(::chown(file.c_str(), nobody, nobody), 0);
     const fingerprint before = fingerprint_of(file);
-    expect_unsafe("belongs to user 65534, not to user 0");
+    for (const open_mode mode : {open_mode::open_or_create, open_mode::open_existing}) {
+        region_options o = small_options();
+        o.mode = mode;
+        const error e = must_fail(file, o);
+        EXPECT_EQ(e.code, errc::unsafe_file);
+        EXPECT_NE(e.why.find("belongs to user 65534, not to user 0"), std::string::npos) << e.why;
+        EXPECT_NE(e.next.find("sudo -u '#65534'"), std::string::npos) << e.next;
+    }
+    region_options o = small_options();
+    o.mode = open_mode::inspect;
+    must_open(file, o);  // root may read it
     EXPECT_EQ(fingerprint_of(file), before);
 }
 

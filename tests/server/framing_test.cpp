@@ -35,6 +35,16 @@ std::string frame(std::string_view stream, const std::vector<std::size_t>& cuts)
             } else if (piece.what == framer::part::data_end) {
                 log += "{" + data + (piece.intact ? "}" : "}!");
                 data.clear();
+            } else if (piece.what == framer::part::get_begin) {
+                log += "(" + std::string(piece.bytes);
+                if (piece.bytes.starts_with("gets skip ")) {
+                    f.skip_line();
+                    log += ")";
+                }
+            } else if (piece.what == framer::part::get_more) {
+                log += piece.bytes;
+            } else if (piece.what == framer::part::get_end) {
+                log += std::string(piece.bytes) + ")";
             } else if (piece.what == framer::part::line) {
                 log += "[" + std::string(piece.bytes) + "]";
                 u64 size = 0;
@@ -113,6 +123,31 @@ TEST(framing, lets_a_get_be_longer) {
     EXPECT_EQ(frame(std::string(101, ' ') + "get " + std::string(3000, 'k') + "\n", {}),
               "overlong");
     EXPECT_EQ(frame("gat 0 " + std::string(3000, 'k') + "\n", {}), "overlong");
+}
+
+TEST(framing, passes_a_get_without_bound_on_in_pieces) {
+    for (const std::string start : {"get ", "  gets "}) {
+        std::string line = start;
+        while (line.size() < 2 * framer::max_get_line) line += "a-key-of-twenty-six-letters ";
+        const std::string whole = "(" + line + ")[mn\r]";
+        EXPECT_EQ(frame(line + "\r\nmn\r\n", {}), whole);
+        for (const std::size_t cut :
+             {std::size_t{3000}, framer::max_get_line - 1, framer::max_get_line,
+              framer::max_get_line + 1, framer::max_get_line + framer::long_piece, line.size(),
+              line.size() + 1, line.size() + 2}) {
+            EXPECT_EQ(frame(line + "\r\nmn\r\n", {cut}), whole) << cut;
+        }
+    }
+}
+
+TEST(framing, drops_the_rest_of_a_long_get_and_refuses_an_endless_word_in_it) {
+    std::string line = "gets skip ";
+    while (line.size() < framer::max_get_line + 10) line += "key ";
+    const std::string log = frame(line + "\nmn\n", {5000});
+    EXPECT_TRUE(log.ends_with(")[mn]")) << log.substr(log.size() - 20);
+    EXPECT_LE(log.size(), framer::max_get_line + 10);
+    line = "get " + std::string(framer::max_get_line - 6, ' ') + "k ";
+    EXPECT_TRUE(frame(line + std::string(framer::long_piece + 1, 'k'), {}).ends_with("overlong"));
 }
 
 }  // namespace

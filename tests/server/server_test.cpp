@@ -8,8 +8,10 @@
 #include <signal.h>
 
 #include <algorithm>
+#include <atomic>
 #include <initializer_list>
 #include <map>
+#include <memory>
 #include <sstream>
 #include <string>
 #include <thread>
@@ -305,12 +307,15 @@ TEST(server, refuses_absurd_options) {
         return started ? errc::violation : started.error().code;
     };
     EXPECT_EQ(code_of([](server_options& o) { o.threads = 0; }), errc::usage);
-    EXPECT_EQ(code_of([](server_options& o) { o.threads = 257; }), errc::usage);
+    EXPECT_EQ(code_of([](server_options& o) { o.threads = server_options::most_threads + 1; }),
+              errc::usage);
     EXPECT_EQ(code_of([](server_options& o) { o.max_item_size = 0; }), errc::usage);
     EXPECT_EQ(code_of([](server_options& o) { o.max_item_size = (std::size_t{64} << 20) + 1; }),
               errc::usage);
     EXPECT_EQ(code_of([](server_options& o) { o.max_connections = 0; }), errc::usage);
     EXPECT_EQ(code_of([](server_options& o) { o.max_pending_output = 0; }), errc::usage);
+    EXPECT_EQ(code_of([](server_options& o) { o.max_total_output = o.max_item_size - 1; }),
+              errc::usage);
     EXPECT_EQ(code_of([](server_options& o) { o.address = "nowhere"; }), errc::usage);
     EXPECT_EQ(code_of([](server_options& o) { o.address = "192.0.2.1"; }), errc::usage);
 }
@@ -318,11 +323,13 @@ TEST(server, refuses_absurd_options) {
 TEST(server, takes_options_up_to_their_bounds) {
     temporary_store records;
     for (const auto& change : std::initializer_list<void (*)(server_options&)>{
-             [](server_options& o) { o.threads = 1; }, [](server_options& o) { o.threads = 256; },
+             [](server_options& o) { o.threads = 1; },
+             [](server_options& o) { o.threads = server_options::most_threads; },
              [](server_options& o) { o.max_item_size = 1; },
              [](server_options& o) { o.max_item_size = std::size_t{64} << 20; },
              [](server_options& o) { o.max_connections = 1; },
-             [](server_options& o) { o.max_pending_output = 1; }}) {
+             [](server_options& o) { o.max_pending_output = 1; },
+             [](server_options& o) { o.max_total_output = o.max_item_size; }}) {
         server_options options;
         options.port = 0;
         change(options);
@@ -336,7 +343,85 @@ TEST(server, takes_options_up_to_their_bounds) {
                   std::to_string(std::min(options.max_item_size, store::max_data_size)));
         EXPECT_EQ(settings.at("maxconns"), std::to_string(options.max_connections));
         EXPECT_EQ(settings.at("max_pending_output"), std::to_string(options.max_pending_output));
+        EXPECT_EQ(settings.at("max_total_output"), std::to_string(options.max_total_output));
     }
+}
+
+// A region has 256 lanes. A worker that got none would never answer its connections.
+TEST(server, answers_from_each_of_the_most_threads) {
+    server_options options;
+    options.threads = server_options::most_threads;
+    running_server s(options);
+    std::vector<std::unique_ptr<client>> clients;
+    for (unsigned i = 0; i < options.threads; ++i) {
+        clients.push_back(std::make_unique<client>(s.port()));
+        ASSERT_EQ(clients.back()->line("set k 0 0 1\r\na\r\n"), "STORED\r\n") << i;
+    }
+}
+
+// 40 clients that do not read leave no more than the bound unread; a client that reads is served.
+TEST(server, bounds_the_unread_output_of_all_clients_together) {
+    constexpr std::size_t value = 200'000;
+    server_options options;
+    options.threads = 2;
+    options.max_total_output = std::size_t{4} << 20;
+    running_server s(options);
+    client reader(s.port());
+    const std::string large(value, 'x');
+    ASSERT_EQ(reader.line("set k 0 0 200000\r\n" + large + "\r\n"), "STORED\r\n");
+    ASSERT_EQ(reader.line("set small 0 0 1\r\na\r\n"), "STORED\r\n");
+    constexpr std::size_t answers = 100;
+    std::vector<std::unique_ptr<client>> idle;
+    for (int i = 0; i < 40; ++i) {
+        idle.push_back(std::make_unique<client>(s.port(), 4096));
+        std::string gets;
+        for (std::size_t n = 0; n < answers; ++n) gets += "get k\r\n";
+        ASSERT_TRUE(idle.back()->send(gets));
+    }
+    const auto answer_to_get = [&] {
+        reader.send("get k\r\nmn\r\n");
+        return reader.read_until("MN\r\n");
+    };
+    // While the sum is at its bound a long value is refused.
+    std::string answer;
+    while (!answer.starts_with("SERVER_ERROR")) answer = answer_to_get();
+    EXPECT_EQ(answer, "SERVER_ERROR out of memory writing get response\r\nMN\r\n");
+    EXPECT_EQ(reader.get("get small\r\n"), "VALUE small 0 1\r\na\r\nEND\r\n");
+    idle.clear();
+    while (answer.starts_with("SERVER_ERROR")) answer = answer_to_get();  // no longer counted
+    EXPECT_EQ(answer, "VALUE k 0 200000\r\n" + large + "\r\nEND\r\nMN\r\n");
+}
+
+// Two threads reset the counts while others are counted: no difference may wrap.
+TEST(server, counts_never_wrap_beside_a_reset) {
+    server_options options;
+    options.threads = 4;
+    running_server s(options);
+    std::atomic<bool> over{false};
+    const auto repeat = [&](const std::string& command, const std::string& end) {
+        return std::thread([&over, &s, command, end] {
+            client c(s.port());
+            while (!over) {
+                c.send(command);
+                c.read_until(end);
+            }
+        });
+    };
+    std::string gets;
+    for (int i = 0; i < 200; ++i) gets += "get a\r\n";
+    std::vector<std::thread> others;
+    others.push_back(repeat(gets + "mn\r\n", "MN\r\n"));
+    others.push_back(repeat("stats reset\r\n", "RESET\r\n"));
+    others.push_back(repeat("stats reset\r\n", "RESET\r\n"));
+    client c(s.port());
+    for (int i = 0; i < 300; ++i) {
+        const auto all = stats_of(c, "stats\r\n");
+        for (const char* const name : {"cmd_get", "get_misses", "bytes_read", "bytes_written"}) {
+            ASSERT_LT(std::stoull(all.at(name)), std::uint64_t{1} << 62) << name;
+        }
+    }
+    over = true;
+    for (std::thread& one : others) one.join();
 }
 
 TEST(server, counts_connections_that_come_and_go) {

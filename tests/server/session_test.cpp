@@ -257,6 +257,66 @@ TEST(session, stops_between_two_keys_while_the_client_does_not_read) {
     EXPECT_TRUE(c.untaken().empty());
 }
 
+TEST(session, stops_at_a_small_bound_while_all_clients_leave_too_much_unread) {
+    temporary_store s;
+    conversation c(*s);
+    detail::total_output total;
+    total.bound = 1'000'000;
+    total.change(0, 999'999);  // of others
+    c.context.total = &total;
+    must(s->set("k", std::string(1000, 'x')));
+    must(s->set("long", std::string(detail::total_output::small_bound, 'y')));
+    std::string command = "get";
+    for (int i = 0; i < 100; ++i) command += " k";
+    c.send(command + "\r\n");
+    EXPECT_FALSE(c.session.blocked()) << "there is one byte left";
+    c.read();
+    c.session.count_unread();
+    EXPECT_EQ(c.talk("get long\r\nget k\r\n").substr(0, 58),
+              "SERVER_ERROR out of memory writing get response\r\nVALUE k 0");
+    total.change(0, 1);
+    c.send(command + "\r\n");
+    EXPECT_TRUE(c.session.blocked());
+    EXPECT_LT(c.session.answers().size(), detail::total_output::small_bound + 1100);
+    c.session.count_unread();
+    EXPECT_EQ(total.unread.load(), 1'000'000 + c.session.answers().size());
+    total.change(999'999, 0);
+    EXPECT_EQ(c.talk("").size(), 100 * (16 + 1000 + 2) + 5) << "it goes on";
+    c.session.count_unread(true);
+    EXPECT_EQ(total.unread.load(), 1U);
+}
+
+TEST(session, answers_a_get_of_more_than_a_mebibyte_of_keys) {
+    temporary_store s;
+    must(s->set("here", "1"));
+    std::string keys;
+    std::string expected;
+    while (keys.size() < detail::framer::max_get_line + 3 * detail::framer::long_piece) {
+        keys += " here a-key-of-twenty-six-letters";
+        expected += "VALUE here 0 1\r\n1\r\n";
+    }
+    const auto answers_to = [&](const std::string& line, std::size_t piece) {
+        conversation c(*s);
+        std::string got;
+        for (std::size_t at = 0; at < line.size(); at += piece) {
+            got += c.talk(line.substr(at, piece));
+        }
+        EXPECT_TRUE(c.untaken().empty());
+        return got;
+    };
+    for (const std::size_t piece : {std::size_t{65'536}, std::size_t{100'000'000}}) {
+        EXPECT_TRUE(answers_to("get" + keys + "\r\nmn\r\n", piece) == expected + "END\r\nMN\r\n");
+        // A key that is too long ends the get, wherever it is.
+        const std::string bad = "CLIENT_ERROR bad command line format\r\nMN\r\n";
+        EXPECT_EQ(answers_to("get " + key_251 + keys + "\r\nmn\r\n", piece), bad);
+        EXPECT_TRUE(answers_to("get" + keys + " " + key_251 + keys + "\nmn\r\n", piece)
+                        .ends_with("1\r\n" + bad));
+        // The line ends at its first NUL.
+        EXPECT_EQ(answers_to("get here \0"s + keys + "\r\nmn\r\n", piece),
+                  "VALUE here 0 1\r\n1\r\nEND\r\nMN\r\n");
+    }
+}
+
 TEST(session, sees_changes_between_the_keys_of_an_interrupted_get) {
     temporary_store s;
     conversation c(*s);

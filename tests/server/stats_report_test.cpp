@@ -40,6 +40,7 @@ server_options options() {
     o.max_item_size = 12345;
     o.max_connections = 77;
     o.max_pending_output = 54321;
+    o.max_total_output = 98765432;
     o.purge_rate = 88;
     return o;
 }
@@ -196,11 +197,17 @@ TEST(stats_report, tells_of_a_journal_where_there_is_one) {
 
 TEST(stats_report, settings_are_those_of_the_server) {
     server_options o = options();
-    const lines expected{{"maxconns", "77"},         {"tcpport", "4711"},
-                         {"inter", "127.0.0.9"},     {"num_threads", "5"},
-                         {"item_size_max", "12345"}, {"max_pending_output", "54321"},
-                         {"purge_rate", "88"},       {"cas_enabled", "yes"},
-                         {"flush_enabled", "yes"},   {"ack", "buffered"}};
+    const lines expected{{"maxconns", "77"},
+                         {"tcpport", "4711"},
+                         {"inter", "127.0.0.9"},
+                         {"num_threads", "5"},
+                         {"item_size_max", "12345"},
+                         {"max_pending_output", "54321"},
+                         {"max_total_output", "98765432"},
+                         {"purge_rate", "88"},
+                         {"cas_enabled", "yes"},
+                         {"flush_enabled", "yes"},
+                         {"ack", "buffered"}};
     EXPECT_EQ(lines_of(settings_report(o)), expected);
     o.ack = ack_mode::durable;
     EXPECT_EQ(lines_of(settings_report(o)).at("ack"), "durable");

@@ -303,6 +303,27 @@ TEST_F(snapshots, that_were_closed_leave_their_file_and_refuse) {
 
 using snapshots_death = snapshots;
 
+// The journal's threads are the parent's: a wait for them would never end.
+TEST_F(snapshots_death, a_child_of_fork_has_only_the_memory) {
+    snapshot s = open();
+    *s.root<std::uint64_t>() = 7;
+    must(s.checkpoint_durably());
+    EXPECT_DEATH((void)s.checkpoint(), "holdfast: fatal: .*child of fork");
+    EXPECT_DEATH((void)s.checkpoint_durably(), "child of fork");
+    const auto in_child = [&](const auto& work) { EXPECT_EQ(test::in_child(work), 0); };
+    in_child([&] { return *s.root<std::uint64_t>() == 7 ? 0 : 1; });
+    in_child([&] { return s.close() ? 1 : 0; });
+    in_child([&] {
+        {
+            const snapshot inherited = std::move(s);
+        }  // its destructor waits for nothing
+        return 0;
+    });
+    *s.root<std::uint64_t>() = 8;
+    must(s.checkpoint_durably());
+    must(s.close());
+}
+
 TEST_F(snapshots_death, a_thread_that_would_wait_for_itself_is_told) {
     GTEST_FLAG_SET(death_test_style, "threadsafe");  // the journal has threads
     snapshot s = open();

@@ -94,6 +94,33 @@ TEST_F(store_damage, is_gone_when_the_record_is_stored_anew_or_removed) {
     EXPECT_FALSE(must(s->get("l", found)));
 }
 
+// A checksum that is wrong: the map passes such a record to no condition.
+TEST_F(store_damage, of_a_records_bytes_is_replaced_removed_and_flushed) {
+    if (s->stats().medium == "file") GTEST_SKIP() << "its memory is not the file's";
+    const auto put_and_damage = [&](const std::string& key) {
+        const std::string data = "data of the record " + key;
+        must(s->set(key, data));
+        s.overwrite(data, "DATA");
+        EXPECT_EQ(s->get(key, found).error().code, errc::corrupt);
+    };
+    for (const std::string key : {"one", "two", "three", "four"}) put_and_damage(key);
+    EXPECT_EQ(s->add("one", "new").error().code, errc::corrupt);
+    EXPECT_EQ(s->append("one", "new").error().code, errc::corrupt);
+    EXPECT_EQ(must(s->set("one", "new")).what, outcome::stored);
+    EXPECT_TRUE(must(s->get("one", found)));
+    EXPECT_EQ(found.data(), "new");
+    EXPECT_EQ(must(s->remove("two")).what, outcome::removed);
+    EXPECT_FALSE(must(s->get("two", found)));
+    EXPECT_EQ(must(s->remove("two")).what, outcome::not_found);
+    must(s->flush_all());
+    EXPECT_FALSE(must(s->get("three", found)));
+    EXPECT_EQ(found.ended, store::record::end::flushed);
+    put_and_damage("five");  // after the flush
+    EXPECT_EQ(s->get("five", found).error().code, errc::corrupt) << "it stays, and is reported";
+    EXPECT_EQ(must(s->set("four", "new")).what, outcome::stored);
+    EXPECT_TRUE(must(s->get("four", found)));
+}
+
 TEST_F(store_damage, of_any_length_is_noticed) {
     for (const std::size_t size : {0U, 1U, 31U, 32U, 100U}) {
         must(s->set("k", "data"));

@@ -4,6 +4,8 @@
 #include <gtest/gtest.h>
 
 #include <pthread.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <array>
@@ -224,6 +226,30 @@ TEST(thread_slots, a_slot_that_is_taken_while_the_thread_ends_is_given_back_too)
     EXPECT_EQ(n.used(), 1U);
     ::pthread_key_delete(early);
     ::pthread_key_delete(late);
+}
+
+TEST(thread_slots, a_child_of_fork_has_none_of_an_object_of_its_parent) {
+    notes n(1, 3, maker());
+    EXPECT_DEATH((void)n.mine(),
+                 "holdfast: fatal: cannot use the region: this process is a child "
+                 "of fork");
+    n.mine().text = 7;  // from now on the thread remembers it
+    EXPECT_DEATH((void)n.mine(), "child of fork");
+    const pid_t child = ::fork();
+    if (child == 0) {
+        notes own(1, 3, maker());
+        own.mine().text = 1;
+        const bool is_free = [&] {
+            bool got = false;
+            in_a_thread([&] { got = own.mine().index == 2; });
+            return got;
+        }();
+        ::_exit(is_free && own.mine().text == 1 ? 0 : 1);
+    }
+    int status = 0;
+    ASSERT_EQ(::waitpid(child, &status, 0), child);
+    EXPECT_EQ(status, 0) << "objects of its own work in the child";
+    EXPECT_EQ(n.mine().text, 7U);
 }
 
 TEST(thread_slots, an_object_has_slots_for_threads) {

@@ -8,6 +8,7 @@
 
 #include <sys/stat.h>
 
+#include <csignal>
 #include <filesystem>
 #include <string>
 #include <vector>
@@ -133,6 +134,54 @@ TEST_F(dump_verb, goes_round_what_is_damaged_and_names_it_if_told_to) {
     EXPECT_EQ(o.json()["violation_count"], 1);
     EXPECT_EQ(holdfast({"load", dir / "new.hf", part}).code, 0);
     EXPECT_EQ(holdfast({"check", dir / "new.hf"}).code, 0);
+}
+
+// An interrupted process runs no destructors.
+TEST_F(dump_verb, and_load_and_copy_leave_nothing_when_they_are_interrupted) {
+    for (const std::string signal : {"TERM", "HUP"}) {
+        // load waits for the rest of its dump, dump for a reader
+        const outcome o = bash("cd '" + dir.path() +
+                               "'; mkfifo in out\n'" HF_PROGRAM
+                               "' dump store.hf | head -n 3 >start.dump\n'" HF_PROGRAM
+                               "' load other.hf <in 2>/dev/null & load=$!\n"
+                               "exec 3>in; cat start.dump >&3\n"
+                               "while [ ! -e other.hf.partial ]; do sleep 0.01; done\n"
+                               "kill -" +
+                               signal +
+                               " $load; wait $load; echo $?\n"
+                               "rm in out start.dump; ls\n");
+        EXPECT_EQ(o.out,
+                  (signal == "TERM" ? std::string("143") : std::string("129")) + "\nstore.hf\n");
+    }
+}
+
+// A terminal would obey them.
+TEST_F(dump_verb, and_others_print_no_escape_bytes_of_names) {
+    const std::string bad = dir / "\x1b[31mred\x7f\xc2\x9b.hf";
+    const auto expect_plain = [](const outcome& o, int code) {
+        EXPECT_EQ(o.code, code) << o.err;
+        for (const std::string& text : {o.out, o.err}) {
+            for (const char* const byte : {"\x1b", "\x7f", "\xc2\x9b"}) {
+                EXPECT_EQ(text.find(byte), std::string::npos) << text;
+            }
+        }
+        EXPECT_NE((o.out + o.err).find("red"), std::string::npos) << o.out << o.err;
+    };
+    ASSERT_EQ(holdfast({"dump", file, text}).code, 0);
+    expect_plain(holdfast({"load", bad, text}), 0);
+    expect_plain(holdfast({"load", bad, text}), 2);
+    expect_plain(holdfast({"info", bad}), 0);
+    expect_plain(holdfast({"info", bad, "--json"}), 0);
+    expect_plain(holdfast({"check", bad}), 0);
+    expect_plain(holdfast({"copy", bad, bad + "2"}), 0);
+    expect_plain(holdfast({"copy", bad, bad + "2", "--json"}), 2);
+    expect_plain(holdfast({"dump", bad, bad + "3"}), 0);
+    expect_plain(holdfast({"doctor", bad}), 0);
+    expect_plain(holdfast({"check", bad + "4"}), 3);
+    server_process s({bad});
+    ASSERT_GT(s.port(), 0) << s.said();
+    EXPECT_EQ(s.end(SIGTERM), 0);
+    expect_plain({0, s.said(), ""}, 0);
 }
 
 TEST_F(dump_verb, names_that_are_taken_are_kept_unless_forced) {

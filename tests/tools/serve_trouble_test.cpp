@@ -7,9 +7,11 @@
 
 #include <arpa/inet.h>
 #include <netinet/in.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <chrono>
 #include <csignal>
 #include <filesystem>
@@ -103,14 +105,60 @@ TEST_F(served, tells_who_asks_for_it_of_damage_that_came_while_it_ran) {
     EXPECT_NE(checked.out.find("checksum"), std::string::npos) << checked.out;
 }
 
-TEST_F(served, keeps_what_it_has_open_when_its_file_is_removed) {
+TEST_F(served, is_copied_without_its_damaged_records_where_that_is_asked_for) {
+    const std::string value = "a value that is found in the file";
+    const std::string copy = dir / "copy.hf";
+    server_process s({file, "--size", "16m"});
+    ASSERT_GT(s.port(), 0) << s.said();
+    ASSERT_EQ(s.ask(set("lost", value) + set("k", "hello"), "STORED\r\nSTORED\r\n"),
+              "STORED\r\nSTORED\r\n");
+    flip(file, read_file(file).find(value) + 7);
+    EXPECT_EQ(holdfast({"copy", file, copy}).code, 6);
+    const outcome o = holdfast({"copy", "--skip-damaged", file, copy});
+    EXPECT_EQ(o.code, 1) << o.err;
+    EXPECT_NE(o.out.find(": a record's checksum is not that of its key and value\n"),
+              std::string::npos)
+        << o.out;
+    EXPECT_NE(o.out.find("1 records; 1 violations"), std::string::npos) << o.out;
+    auto names = dir.names();
+    std::ranges::sort(names);
+    EXPECT_EQ(names, (std::vector<std::string>{"copy.hf", "store.hf"}));
+    EXPECT_EQ(holdfast({"check", copy}).code, 0);
+    EXPECT_NE(holdfast({"dump", copy}).out.find("\tk\thello\n"), std::string::npos);
+    // The damage goes with the record.
+    EXPECT_EQ(s.ask(set("lost", "new") + "get lost\r\n", "END\r\n"),
+              "STORED\r\nVALUE lost 0 3\r\nnew\r\nEND\r\n");
+    const outcome again = holdfast({"copy", "--skip-damaged", "--force", "--json", file, copy});
+    EXPECT_EQ(again.code, 1) << "the block of the damaged record is not free, and is listed";
+    EXPECT_EQ(again.json()["records"], 2);
+    EXPECT_EQ(again.json()["violation_count"], 1);
+    EXPECT_EQ(holdfast({"check", copy}).code, 0);
+    EXPECT_EQ(s.end(SIGTERM), 0) << s.said();
+}
+
+TEST_F(served, keeps_what_it_has_open_when_its_file_is_removed_and_says_so) {
     server_process s({file, "--size", "16m"});
     ASSERT_GT(s.port(), 0) << s.said();
     std::filesystem::remove(file);
     EXPECT_EQ(s.ask(set("k", "hello"), "\r\n"), "STORED\r\n");
     EXPECT_EQ(s.ask("get k\r\n", "END\r\n"), "VALUE k 0 5\r\nhello\r\nEND\r\n");
-    EXPECT_EQ(s.end(SIGTERM), 0) << s.said();
+    while (s.said().find("warning: cannot keep the file") == std::string::npos) {
+        std::this_thread::sleep_for(std::chrono::milliseconds(10));
+    }
+    EXPECT_EQ(s.end(SIGTERM), 11) << s.said();
+    EXPECT_EQ(s.said().find("closed cleanly"), std::string::npos) << s.said();
     EXPECT_TRUE(dir.names().empty()) << "it was made again";
+}
+
+TEST_F(served, ends_with_one_line_when_its_file_is_cut_short) {
+    server_process s({file, "--size", "16m", "--threads", "1"});
+    ASSERT_GT(s.port(), 0) << s.said();
+    std::filesystem::resize_file(file, 4096);
+    EXPECT_EQ(s.ask(set("k", "hello") + "get k\r\n", "END\r\n"), "");
+    EXPECT_EQ(s.end(SIGCONT), 11) << s.said();
+    EXPECT_NE(s.said().find("holdfast: cannot go on: a page of the region's file"),
+              std::string::npos)
+        << s.said();
 }
 
 // `timeout` sends a second signal, and so do terminals. During the close it must not end the
@@ -136,6 +184,59 @@ TEST_F(served, closes_in_order_whatever_number_of_signals_comes) {
         EXPECT_EQ(again.ask(last, "END\r\n").substr(0, 5), "VALUE");
         EXPECT_EQ(again.end(SIGTERM), 0);
     }
+}
+
+/// Runs `holdfast serve` after `before` in a shell, until it serves; then kills it: its output.
+std::string first_words_of_server(const std::string& before, const std::string& options,
+                                  const std::string& file) {
+    return bash(
+               before + " exec 4< <(exec '" HF_PROGRAM "' serve '" + file +
+               "' --size 16m --port 0 " + options +
+               " 2>&1); server=$!\n"
+               "while read -r line <&4; do echo \"$line\"; [[ $line == serving* ]] && break; done\n"
+               "kill -TERM $server; wait $server\n")
+        .out;
+}
+
+TEST_F(served, warns_of_an_address_that_other_machines_reach) {
+    for (const std::string address : {"0.0.0.0", "::"}) {
+        const std::string said = first_words_of_server("", "--listen " + address, file);
+        EXPECT_NE(said.find("holdfast: warning: the address " + address), std::string::npos)
+            << said;
+        EXPECT_NE(said.find("no authentication"), std::string::npos) << said;
+    }
+    for (const std::string address : {"127.0.0.1", "127.9.9.9", "::1"}) {
+        const std::string said = first_words_of_server("", "--listen " + address, file);
+        EXPECT_EQ(said.find("warning"), std::string::npos) << said;
+    }
+}
+
+// Connection 1,009 of 1,024 would wait for a descriptor for ever.
+TEST_F(served, raises_the_limit_of_open_files_or_says_how_many_connections_it_allows) {
+    EXPECT_EQ(first_words_of_server("ulimit -Sn 100;", "", file).find("warning"),
+              std::string::npos);
+    const std::string said =
+        first_words_of_server("ulimit -n 200;", "--threads 2 --max-connections 1000", file);
+    EXPECT_NE(said.find("holdfast: warning: the limit of open files allows 128 connections, fewer "
+                        "than 1000"),
+              std::string::npos)
+        << said;
+}
+
+TEST_F(served, has_as_many_connections_as_it_promises) {
+    rlimit before{};
+    ASSERT_EQ(::getrlimit(RLIMIT_NOFILE, &before), 0);
+    rlimit few = before;
+    few.rlim_cur = 256;
+    ASSERT_EQ(::setrlimit(RLIMIT_NOFILE, &few), 0);
+    server_process s({file, "--size", "16m", "--threads", "1", "--max-connections", "300"});
+    ASSERT_EQ(::setrlimit(RLIMIT_NOFILE, &before), 0);
+    ASSERT_GT(s.port(), 0) << s.said();
+    std::vector<std::unique_ptr<doomed_client>> clients;
+    for (int i = 0; i < 299; ++i) {
+        clients.push_back(std::make_unique<doomed_client>(s.port(), "mn\r\n"));
+    }
+    EXPECT_EQ(s.ask("mn\r\n", "\r\n"), "MN\r\n");
 }
 
 /// Runs a server with standard output `out`: its answers and its exit code.

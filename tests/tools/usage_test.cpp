@@ -115,8 +115,9 @@ TEST(command_line, is_completed_by_the_shell) {
               "serve info check inspect repair copy dump load doctor run bench help ");
     EXPECT_EQ(completed(HF_PROGRAM " d"), "dump doctor ");
     EXPECT_EQ(completed(HF_PROGRAM " help c"), "check copy ");
-    EXPECT_EQ(completed(HF_PROGRAM " copy --"), "--help --force --json --version ");
-    EXPECT_EQ(completed(HF_PROGRAM " serve --max-"), "--max-value --max-connections --max-size ");
+    EXPECT_EQ(completed(HF_PROGRAM " copy --"), "--help --force --skip-damaged --json --version ");
+    EXPECT_EQ(completed(HF_PROGRAM " serve --max-"),
+              "--max-value --max-output --max-connections --max-size ");
     EXPECT_EQ(completed(HF_PROGRAM " load --into-existing --n"), "--new-cas ");
 }
 

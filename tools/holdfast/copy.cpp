@@ -1,10 +1,12 @@
 // `holdfast copy`: copies a region, also while it is in use.
 #include "base/clock.hpp"
 #include "discipline/registry.hpp"
+#include "interruption.hpp"
 #include "output.hpp"
 #include "progress.hpp"
 #include "quantity.hpp"
 #include "region_kind.hpp"
+#include "salvage_copy.hpp"
 #include "verb.hpp"
 
 #include <fmt/format.h>
@@ -21,6 +23,7 @@ struct copy_arguments {
     std::string file;
     std::string to;
     bool force = false;
+    bool skip_damaged = false;
     bool as_json = false;
 };
 
@@ -55,21 +58,50 @@ std::string text_of(const copy_arguments& a, const detail::image_facts& f, u64 n
     return text;
 }
 
+error refusal_of(const copy_arguments& a, error e) {
+    if (e.code == errc::usage && e.where == a.to && a.to != a.file) {
+        e.next = "choose another name, or replace it with --force";
+    }
+    if (a.as_json) say_json(json{{"file", a.file}, {"error", to_json(e)}});
+    return e;
+}
+
+int run_skipping(const copy_arguments& a) {
+    progress_bar bar("copying " + a.file);
+    const auto done = copy_sound_records(a.file, a.to, a.force,
+                                         [&bar](u64 at, u64 total) { bar.show(at, total); });
+    if (!done) return complain(refusal_of(a, done.error()));
+    const auto& damage = done->found.violations();
+    const u64 records = done->dumped.text.records + done->dumped.text.values;
+    if (a.as_json) {
+        json all = json::array();
+        for (const violation& v : damage) {
+            all.push_back(json{{"offset", v.offset}, {"text", printable(v.text)}});
+        }
+        say_json(json{{"file", a.file},
+                      {"to", a.to},
+                      {"records", records},
+                      {"violation_count", done->found.violation_count()},
+                      {"violations", all}});
+    } else {
+        for (const violation& v : damage) say(fmt::format("offset 0x{:x}: {}\n", v.offset, v.text));
+        say(fmt::format(
+            "{}: {} records; {} violations were found, and what they damage was left out\n", a.to,
+            human_count(records), human_count(done->found.violation_count())));
+    }
+    return done->found.ok() ? 0 : error{errc::violation, "", "", "", ""}.exit_code();
+}
+
 int run(const copy_arguments& a) {
+    remove_unfinished_when_interrupted();
+    if (a.skip_damaged) return run_skipping(a);
     const u64 start = now_ns();
     const auto done = [&a] {
         progress_bar bar("copying " + a.file);
         return kind_of(a.file).copy(a.file, a.to, a.force,
                                     [&bar](u64 at, u64 total) { bar.show(at, total); });
     }();
-    if (!done) {
-        error e = done.error();
-        if (e.code == errc::usage && e.where == a.to && a.to != a.file) {
-            e.next = "choose another name, or replace it with --force";
-        }
-        if (a.as_json) say_json(json{{"file", a.file}, {"error", to_json(e)}});
-        return complain(e);
-    }
+    if (!done) return complain(refusal_of(a, done.error()));
     const u64 took = now_ns() - start;
     if (a.as_json) {
         say_json(json_of(a, *done, took));
@@ -87,8 +119,11 @@ constexpr const char* copy_remarks =
     "(eager indexes, heaps of objects, snapshots) are refused while in use (exit code 5). If the\n"
     "file system can share blocks (xfs, btrfs), a copy takes only a moment.\n\n"
     "TO is another region, with its own identity and closed in order. It exists only when it is\n"
-    "complete. Until then it is called TO.partial, which the next copy removes if this one was\n"
-    "killed.\n\n"
+    "complete. Until then it is called TO.partial. An interrupted copy removes that; the next "
+    "copy\n"
+    "removes it if this one was killed by SIGKILL.\n\n"
+    "A damaged region is not copied. With --skip-damaged TO is made from the sound records of a\n"
+    "store or map of discipline incll; the damage is listed, and the exit code is 1.\n\n"
     "Example:\n"
     "  holdfast copy --force data/store.hf backup.hf";
 
@@ -100,6 +135,8 @@ void add_copy(CLI::App& app, action& chosen) {
         .name("FILE", a->file, "The region")
         .name("TO", a->to, "The copy")
         .flag("--force", a->force, "Replace TO if it is a region that is not open")
+        .flag("--skip-damaged", a->skip_damaged,
+              "Copy the sound records of a damaged region, and list the damage")
         .json(a->as_json)
         .remarks(copy_remarks)
         .runs(chosen, [a] { return run(*a); });

@@ -1,6 +1,7 @@
 // `holdfast dump`: a store's records as text.
 #include "dump/dump.hpp"
 
+#include "interruption.hpp"
 #include "output.hpp"
 #include "progress.hpp"
 #include "quantity.hpp"
@@ -90,6 +91,7 @@ std::string text_of(const dump_arguments& a, const salvage_report& s) {
 }
 
 int run(const dump_arguments& a) {
+    remove_unfinished_when_interrupted();
     if (a.as_json && is_stream(a.to)) {
         return complain({errc::usage, "understand the arguments", "",
                          "--json and the dump cannot both go to the standard output",

@@ -1,5 +1,6 @@
 // `holdfast load`: a store from a dump.
 #include "dump/dump.hpp"
+#include "interruption.hpp"
 #include "map_kind.hpp"
 #include "output.hpp"
 #include "progress.hpp"
@@ -76,6 +77,7 @@ json json_of(const load_arguments& a, const detail::dump_totals& t) {
 }
 
 int run(const load_arguments& a) {
+    remove_unfinished_when_interrupted();
     auto in = text_input::open(a.from);
     auto done = !in               ? result<detail::dump_totals>(tl::unexpected(in.error()))
                 : a.into_existing ? add_to(a, *in)
@@ -99,8 +101,10 @@ int run(const load_arguments& a) {
 
 constexpr const char* load_remarks =
     "A truncated or altered dump is refused, and changes nothing: FILE exists only when it is\n"
-    "complete. Until then it is called FILE.partial, which the next load removes if this one was\n"
-    "killed. With --into-existing the whole dump is verified\n"
+    "complete. Until then it is called FILE.partial. An interrupted load removes that; the next "
+    "load\n"
+    "removes it if this one was killed by SIGKILL. With --into-existing the whole dump is "
+    "verified\n"
     "before the first record is written.\n\n"
     "Example:\n"
     "  holdfast load new.hf store.dump\n"

@@ -28,19 +28,45 @@ json to_json(const error& e) {
             {"why", printable(e.why)},    {"next", printable(e.next)}};
 }
 
+void warn(std::string_view text) {
+    std::fflush(stdout);
+    fmt::print(stderr, "holdfast: warning: {}\n", printable(text));
+}
+
 std::string printable(std::string_view bytes) {
     std::string text;
-    for (const char c : bytes) {
-        if (static_cast<unsigned char>(c) >= 0x20 && c != 0x7f) {
-            text += c;
+    for (std::size_t i = 0; i < bytes.size(); ++i) {
+        const auto c = static_cast<unsigned char>(bytes[i]);
+        const auto next = static_cast<unsigned char>(i + 1 < bytes.size() ? bytes[i + 1] : 0);
+        if (c == 0xc2 && next >= 0x80 && next < 0xa0) {  // UTF-8 of U+0080 to U+009F
+            text += fmt::format("\\x{:02x}\\x{:02x}", c, next);
+            ++i;
+        } else if (c >= 0x20 && c != 0x7f) {
+            text += static_cast<char>(c);
         } else {
-            text += fmt::format("\\x{:02x}", static_cast<unsigned char>(c));
+            text += fmt::format("\\x{:02x}", c);
         }
     }
     return text;
 }
 
-void say(std::string_view text) {
+namespace {
+
+std::string printable_lines(std::string_view text) {
+    std::string all;
+    for (std::size_t begin = 0; begin < text.size();) {
+        const std::size_t end = std::min(text.find('\n', begin), text.size());
+        all += printable(text.substr(begin, end - begin));
+        if (end < text.size()) all += '\n';
+        begin = end + 1;
+    }
+    return all;
+}
+
+}  // namespace
+
+void say(std::string_view lines) {
+    const std::string text = printable_lines(lines);
     errno = 0;
     if (std::fwrite(text.data(), 1, text.size(), stdout) != text.size() ||
         std::fflush(stdout) != 0) {
@@ -49,7 +75,7 @@ void say(std::string_view text) {
 }
 
 void say_json(const json& document) {
-    say(document.dump(2, ' ', false, json::error_handler_t::replace) + "\n");
+    say(document.dump(2, ' ', true, json::error_handler_t::replace) + "\n");
 }
 
 int end(int code) {

@@ -18,10 +18,14 @@ int complain(const error& e);
 
 [[nodiscard]] json to_json(const error& e);
 
-/// Text of unknown origin without control characters that a terminal would obey.
+/// Prints "holdfast: warning: TEXT" to stderr, on one line.
+void warn(std::string_view text);
+
+/// Text of unknown origin without control characters that a terminal would obey: those of ASCII,
+/// and U+0080 to U+009F.
 [[nodiscard]] std::string printable(std::string_view bytes);
 
-/// Writes to stdout. If that is closed or full, end() reports it.
+/// Writes lines to stdout, made printable. If stdout is closed or full, end() reports it.
 void say(std::string_view text);
 void say_json(const json& document);
 

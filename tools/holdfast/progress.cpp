@@ -1,6 +1,7 @@
 #include "progress.hpp"
 
 #include "base/clock.hpp"
+#include "output.hpp"
 #include "quantity.hpp"
 
 #include <fmt/format.h>
@@ -9,7 +10,6 @@
 
 #include <algorithm>
 #include <cstdio>
-#include <utility>
 
 namespace hf::tool {
 
@@ -29,7 +29,7 @@ std::string left(double share, std::uint64_t elapsed_ns) {
 }  // namespace
 
 progress_bar::progress_bar(std::string what)
-    : what_(std::move(what)),
+    : what_(printable(what)),
       terminal_(::isatty(STDERR_FILENO) == 1),
       begin_ns_(now_ns()),
       last_ns_(begin_ns_) {}

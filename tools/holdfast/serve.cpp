@@ -2,7 +2,9 @@
 #include <holdfast/store.hpp>
 
 #include "base/os_error.hpp"
+#include "descriptors.hpp"
 #include "epoch/options.hpp"
+#include "interruption.hpp"
 #include "map/inspect.hpp"
 #include "map_kind.hpp"
 #include "option_checks.hpp"
@@ -48,6 +50,7 @@ struct serve_arguments {
     std::string ack = "buffered";
     std::string epoch = "64ms";
     std::string max_value = "1m";
+    std::string max_output = "256m";
     std::string size = "64m";
     std::string max_size = "0";
     std::string memory = "0";
@@ -98,6 +101,7 @@ server_options server_options_of(const serve_arguments& a) {
     o.port = static_cast<std::uint16_t>(a.port);
     o.threads = a.threads;
     o.max_item_size = parse_size(a.max_value).value();
+    o.max_total_output = std::max<std::size_t>(parse_size(a.max_output).value(), o.max_item_size);
     o.ack = a.ack == "durable" ? ack_mode::durable : ack_mode::buffered;
     o.max_connections = a.max_connections;
     o.handle_signals = true;
@@ -173,6 +177,24 @@ std::string story_of(const statistics& s, const serve_arguments& a) {
     return text;
 }
 
+/// Warnings about a server that can be reached from outside, or that takes fewer clients than
+/// asked.
+void warn_of_limits(const serve_arguments& a, server_options& o) {
+    if (!is_loopback(a.address)) {
+        warn("the address " + a.address +
+             " can be reached from other machines, and there is no authentication: every client "
+             "there can read, change and flush all records; listen on 127.0.0.1, or let a firewall "
+             "decide who may connect");
+    }
+    const unsigned possible = make_room_for_connections(o.max_connections, o.threads);
+    if (possible == o.max_connections) return;
+    warn(
+        fmt::format("the limit of open files allows {} connections, fewer than {}; raise it "
+                    "(ulimit -n, LimitNOFILE=), or choose a smaller --max-connections",
+                    possible, o.max_connections));
+    o.max_connections = possible;
+}
+
 /// The server's destructor restores the signals' default actions, which end the process.
 void block_end_signals() {
     sigset_t ends;
@@ -186,9 +208,13 @@ int run(const serve_arguments& a) {
     std::signal(SIGPIPE, SIG_IGN);
     auto options = map_options_of(a);
     if (!options) return complain(options.error());
-    if (auto free = server::could_listen(server_options_of(a)); !free) {
+    server_options how = server_options_of(a);
+    if (auto free = server::could_listen(how); !free) {
         return complain(free.error());
     }
+    warn_of_limits(a, how);
+    how.on_missing_file = [](const error& e) { warn(e.to_string()); };
+    say_bus_errors();
     if (auto made = make_directory(a.file); !made) return complain(made.error());
     const std::string wrong = a.read_only_if_damaged ? damage_of(a.file) : std::string();
     if (!wrong.empty() && detail::discipline_in(a.file) == discipline::eager) {
@@ -211,7 +237,7 @@ int run(const serve_arguments& a) {
     // The server catches signals for as long as it lives: until the store has been closed, or a
     // second SIGTERM during the close would end the process and lose writes that were answered.
     // After the close signals stay blocked, so that the exit code is the server's.
-    auto running = server::start(*records, server_options_of(a));
+    auto running = server::start(*records, how);
     if (!running) {
         code = complain(running.error());
     } else {
@@ -222,7 +248,9 @@ int run(const serve_arguments& a) {
         (*running)->wait();
         if (const auto why = (*running)->failure()) code = complain(*why);
     }
+    const auto has_files = records->check_files();
     if (auto closed = records->close(); !closed) return complain(closed.error());
+    if (!has_files) code = complain(has_files.error());
     if (code == 0) say("closed cleanly\n");
     forgive_output();
     block_end_signals();
@@ -249,9 +277,11 @@ void add_serve(CLI::App& app, action& chosen) {
         ->capture_default_str()
         ->check(CLI::Range(0U, 65535U).description(""))
         ->type_name("N");
-    verb->add_option("-t,--threads", a->threads, "Worker threads, 1 to 256")
+    constexpr unsigned most_threads = server_options::most_threads;
+    verb->add_option("-t,--threads", a->threads,
+                     fmt::format("Worker threads, 1 to {}", most_threads))
         ->capture_default_str()
-        ->check(CLI::Range(1U, 256U).description(""))
+        ->check(CLI::Range(1U, most_threads).description(""))
         ->type_name("N");
     verb->add_option(
             "--discipline", a->discipline,
@@ -278,6 +308,13 @@ void add_serve(CLI::App& app, action& chosen) {
     verb->add_option("--max-value", a->max_value, "Longest value, up to 64m")
         ->capture_default_str()
         ->check(size_between(1, max_value_size))
+        ->type_name("SIZE");
+    verb->add_option(
+            "--max-output", a->max_output,
+            "Bytes that all clients together may leave unread. Beyond it each has 16 KiB,\n"
+            "and longer values are answered with an error")
+        ->capture_default_str()
+        ->check(size_between(std::uint64_t{1} << 20, window_size))
         ->type_name("SIZE");
     verb->add_option("--max-connections", a->max_connections, "Maximum number of connections")
         ->capture_default_str()

@@ -108,6 +108,7 @@ result<text_output> text_output::open(const std::string& name, bool replace) {
     auto file = open_partial(out.partial());
     if (!file) return tl::unexpected(file.error());
     out.file_ = std::move(*file);
+    out.unfinished_.emplace(out.partial());
     return out;
 }
 
@@ -132,6 +133,7 @@ result<void> text_output::finish() {
         return failure(os_error(writing, name_, "check the rights on its directory"));
     }
     file_ = {};
+    unfinished_.reset();
     const std::filesystem::path parent = std::filesystem::path(name_).parent_path();
     const detail::file_handle directory(
         ::open(parent.empty() ? "." : parent.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));

@@ -5,6 +5,7 @@
 #include <holdfast/result.hpp>
 
 #include "dump/dump_text.hpp"
+#include "image/unfinished.hpp"
 #include "region/file.hpp"
 
 #include <cstdint>
@@ -40,6 +41,7 @@ class text_output {
     std::string name_;  ///< empty: the standard output
     bool replace_;
     detail::file_handle file_;
+    std::optional<detail::unfinished_name> unfinished_;
 };
 
 class text_input {

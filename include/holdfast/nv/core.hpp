@@ -2,6 +2,7 @@
 // (src/heap/). Not for programs.
 #pragma once
 
+#include <holdfast/pointer.hpp>
 #include <holdfast/transaction.hpp>
 
 #include <atomic>
@@ -71,7 +72,9 @@ struct type_info {
 using converter = std::function<void(attempt&, std::byte*, std::byte*)>;
 
 /// Returns a new number for each type, from 0 on.
+inline namespace HF_CONFIGURATION {
 [[nodiscard]] unsigned next_type_number() noexcept;
+}  // namespace HF_CONFIGURATION
 
 /// The shared state of a volatile reference: it keeps an object alive beyond transactions.
 struct held {

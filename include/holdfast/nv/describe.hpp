@@ -8,7 +8,8 @@
 // Any other type fails to compile, with a message that proposes a replacement (check_field()).
 // Pointers in a heap of brand H point to objects of the same brand.
 //
-// A type's name is derived from the compiler's, and equal for g++ and clang. A member `static
+// A type's name is derived from the compiler's, and equal for g++ and clang (without RTTI, except
+// for local types). A member `static
 // constexpr std::string_view nv_name = "..."` overrides it, so that the type may be renamed or
 // moved to another namespace.
 #pragma once
@@ -21,6 +22,7 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <typeinfo>
 #include <vector>
 
 namespace hf::nv {
@@ -186,6 +188,9 @@ consteval bool check_field() {
 
 /// Makes the type names of g++ and clang equal.
 [[nodiscard]] std::string common_name(std::string_view printed);
+/// As common_name(), but local types of different functions and lambdas have different names.
+/// `mangled`: the type's name by the ABI; nullptr: unknown.
+[[nodiscard]] std::string type_name(std::string_view printed, const char* mangled);
 
 template <class T>
 std::string name_of() {
@@ -201,7 +206,11 @@ std::string name_of() {
         }
         return name + ">";
     } else {
-        return common_name(raw_type_name<T>());
+#ifdef __cpp_rtti
+        return type_name(raw_type_name<T>(), typeid(T).name());
+#else
+        return type_name(raw_type_name<T>(), nullptr);
+#endif
     }
 }
 
