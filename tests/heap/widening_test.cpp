@@ -74,7 +74,7 @@ class widening : public on_tmpfs, public ::testing::WithParamInterface<setting> 
         }
         return i;
     }
-    /// Of the heap, that one array becomes at least.
+    /// The least part that one array can become, in percent of the heap.
     static u64 least_percent() { return GetParam().engine == nv::engine::shadow ? 34 : 45; }
 
     std::optional<nv::heap<>> heap;
