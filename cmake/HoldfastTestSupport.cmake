@@ -15,7 +15,7 @@ target_include_directories(hf_test_kernel
   PUBLIC "${PROJECT_SOURCE_DIR}/tests" "${PROJECT_SOURCE_DIR}/src")
 foreach(call IN ITEMS open openat fcntl ioctl lstat fstat fstatfs fchmod fsync fdatasync ftruncate
         fallocate posix_fadvise sync_file_range pread pwrite pwritev copy_file_range getrandom
-        unlink link linkat rename renameat2 mmap munmap madvise nanosleep clock_gettime)
+        unlink link linkat rename renameat2 mmap munmap madvise nanosleep clock_gettime lseek)
   target_link_options(hf_test_kernel INTERFACE "LINKER:--wrap=${call}")
 endforeach()
 

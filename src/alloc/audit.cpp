@@ -61,6 +61,9 @@ void heap_audit::read_segment(const segment& s, bool first) {
     mine.first_page = in->first;
     report_.heap.system_pages += in->first;
     report_.heap.untouched_pages += s.pages - in->end;
+    if (in->end < s.pages) {
+        report_.heap.free_runs_at.push_back({s.offset + in->end * page_size, s.pages - in->end});
+    }
     for (u64 page = in->first; page < in->end;) {
         const auto what = read_run(s, page, in->end);
         if (!what) {
@@ -108,6 +111,7 @@ void heap_audit::add_run(span& s, u64 page, const page_run& what) {
             ++figures.free_runs;
             figures.free_pages += what.pages;
             figures.largest_free_run = std::max(figures.largest_free_run, what.pages);
+            figures.free_runs_at.push_back({offset, what.pages});
             break;
         case page_use::slab:
             figures.slab_pages += what.pages;

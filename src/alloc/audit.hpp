@@ -42,6 +42,12 @@ struct violation {
     std::string text;
 };
 
+/// Free pages, one after the other.
+struct free_run {
+    u64 offset;  ///< in the file
+    u64 pages;
+};
+
 /// Statistics of a heap.
 struct heap_figures {
     struct of_class {
@@ -69,6 +75,7 @@ struct heap_figures {
     u64 free_runs = 0;
     u64 free_pages = 0;        ///< used before, free now
     u64 largest_free_run = 0;  ///< pages
+    std::vector<free_run> free_runs_at;  ///< and the pages that were never used
     u64 untouched_pages = 0;   ///< never used
     /// Objects of the structure in the heap, by the counters; nullopt: they are not maintained.
     std::optional<u64> objects;

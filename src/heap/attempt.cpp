@@ -2,6 +2,7 @@
 
 #include "base/check.hpp"
 #include "heap/core.hpp"
+#include "transaction/context.hpp"
 
 #include <algorithm>
 #include <cstring>
@@ -16,7 +17,20 @@ namespace {
     transaction::fail({errc::no_space, "change the heap", "", why, "use several objects"});
 }
 
+/// Pointers that a transaction may decrement: each may put a line of 64 bytes with its head into the
+/// commit record, which may take a quarter of the region's room for logs.
+u64 pointers_for(const region& r) {
+    constexpr u64 bytes_each = 96;
+    constexpr u64 least = 64;
+    const u64 room = kept_from_heap(r.max_pages()) * layout::page_size / 4;
+    return std::clamp<u64>(room / bytes_each, std::min(least, attempt::most_pointers),
+                           attempt::most_pointers);
+}
+
 }  // namespace
+
+attempt::attempt(core& of, transaction& t)
+    : core_(of), t_(t), max_pointers_(pointers_for(of.file())) {}
 
 control_block& attempt::control() const noexcept { return core_.control(); }
 
@@ -40,19 +54,24 @@ void attempt::add(u64 offset, int by) {
     }
 }
 
-std::byte* attempt::allocate(u64 bytes) {
-    std::byte* const p = t_.allocate(bytes);
-    std::memset(p, 0, bytes);
+std::byte* attempt::allocate(u64 bytes, where_full then) {
+    std::byte* const p =
+        then == where_full::fail ? t_.allocate(bytes) : context::of(t_).try_allocate_block(bytes);
+    if (p != nullptr) std::memset(p, 0, bytes);
     return p;
 }
 
-std::byte* attempt::make(const type_info& type, u64 elements) {
+std::byte* attempt::make(const type_info& type, u64 elements, where_full then) {
     const u16 number = type_number(type);
     const u64 most = (u64{1} << 46) / std::max<u64>(type.bytes, 1);
-    if (elements > most) too_many("an array is larger than any region");
+    if (elements > most) {
+        if (then == where_full::null) return nullptr;
+        too_many("an array is larger than any region");
+    }
     const u64 bytes = type.is_array ? header_bytes + array_head + elements * type.bytes
                                     : header_bytes + type.bytes;
-    std::byte* const block = allocate(bytes);
+    std::byte* const block = allocate(bytes, then);
+    if (block == nullptr) return nullptr;
     auto* const header = reinterpret_cast<object_header*>(block);
     header->word = state_word{0, number, type.is_array ? state_word::array : u16{0}}.pack();
     if (type.is_array) reinterpret_cast<array_start*>(block + header_bytes)->length = elements;
@@ -60,6 +79,8 @@ std::byte* attempt::make(const type_info& type, u64 elements) {
     note_fresh(offset, 0);
     return block + header_bytes;
 }
+
+void attempt::forsake(u64 offset) { counts_[counts_.index_of(offset)].forsaken = true; }
 
 void attempt::note_fresh(u64 offset, int by) {
     fresh_.push_back(offset);
@@ -228,6 +249,7 @@ void attempt::apply(u32 index) {
     if (count < 0) damaged("an object's count is less than the pointers that lead to it");
     if (count > 0xffffffff) too_many("so many pointers to one object can't be counted");
     s.count = static_cast<u32>(count);
+    if (c.forsaken) return free_forsaken(index, s);
     if (count == 0) {
         if (s.has(state_word::doomed)) {
             set_state(c, s);
@@ -317,7 +339,7 @@ void attempt::die(u32 index, state_word s) {
     }
     const heap_type& type = type_of(s.type);
     const u64 length = length_of(offset, type, s);
-    if (is_full() || length * type.pointers_each > most_pointers) {
+    if (is_full() || length * type.pointers_each > max_pointers_) {
         push(control().doomed, counts_[index], s);
         return;
     }
@@ -336,6 +358,17 @@ void attempt::die(u32 index, state_word s) {
     t_.release(header_of(offset), type.block_bytes(length));
 }
 
+// Its header is not stored: other transactions have no way to it but the pointer that was removed,
+// and one that has followed it conflicts with this commit.
+void attempt::free_forsaken(u32 index, state_word s) {
+    constexpr auto others = state_word::orphan | state_word::proxied | state_word::doomed;
+    if (s.count != 0 || s.has(others)) damaged("two pointers lead to a part of one container");
+    counts_[index].dead = true;
+    const u64 offset = counts_[index].offset;
+    const heap_type& type = type_of(s.type);
+    t_.release(header_of(offset), type.block_bytes(length_of(offset, type, s)));
+}
+
 // False: only a part of its elements was processed, because of the limit for a transaction.
 bool attempt::count_down(u64 offset, const heap_type& type, state_word s) {
     if (type.pointers.empty()) return true;
@@ -345,7 +378,7 @@ bool attempt::count_down(u64 offset, const heap_type& type, state_word s) {
     const u64 first = is_array ? t_.load(&start->progress) : 0;
     const u64 each = type.pointers_each;
     const u64 here =
-        std::min(length - std::min(first, length), std::max<u64>(1, (most_pointers + each) / each));
+        std::min(length - std::min(first, length), std::max<u64>(1, (max_pointers_ + each) / each));
     const u64 elements = offset + (is_array ? array_head : 0);
     for (u64 i = first; i < first + here; ++i) {
         type.each_pointer([&](u64 at_member, const member_info&) {

@@ -8,6 +8,8 @@
 //     count 0                            destroyed: nv_destroy(), its pointers' targets are
 //                                        decremented, its memory is freed; and so on, by a list,
 //                                        not by recursion
+//     count 0, forsaken                  its pointers were copied elsewhere: its memory is freed,
+//                                        and nothing of it is stored, however large it is
 //     more than `most_deaths`            doomed: put on a durable list, for small transactions
 //     later
 //
@@ -20,6 +22,7 @@
 #include "persist/persist_point.hpp"
 #include "region/region.hpp"
 
+#include <algorithm>
 #include <vector>
 
 namespace hf::nv {
@@ -28,12 +31,13 @@ namespace detail {
 
 class attempt {
    public:
-    attempt(core& of, transaction& t) : core_(of), t_(t) {}
+    attempt(core& of, transaction& t);
     attempt(const attempt&) = delete;
     attempt& operator=(const attempt&) = delete;
     ~attempt() = default;
 
-    /// Limits on destructions in one transaction, and on the pointers that they decrement.
+    /// Limits on destructions in one transaction, and on the pointers that they decrement. Both are
+    /// less where the region keeps little room for the commit record.
     static constexpr u32 most_deaths = crashes_throw ? 3 : 1000;  // few in the crash lab
     static constexpr u64 most_pointers = crashes_throw ? 8 : 16'384;
 
@@ -41,7 +45,12 @@ class attempt {
     [[nodiscard]] core& of() const noexcept { return core_; }
 
     void add(u64 offset, int by);
-    [[nodiscard]] std::byte* make(const type_info& type, u64 elements);
+    /// A full heap ends the transaction (errc::no_space), or make() returns null.
+    enum class where_full : u8 { fail, null };
+    [[nodiscard]] std::byte* make(const type_info& type, u64 elements,
+                                  where_full then = where_full::fail);
+    /// As detail::forsake(): the object has one pointer, which this attempt removes.
+    void forsake(u64 offset);
     [[nodiscard]] u64 proxy(u64 offset);
     [[nodiscard]] held_object* hold(u64 offset, bool strongly);
     [[nodiscard]] bool is_alive(held_object& h);
@@ -79,7 +88,7 @@ class attempt {
     void bury(u64 offset);
 
     [[nodiscard]] bool is_full() const noexcept {
-        return deaths_ >= most_deaths || pointers_ >= most_pointers;
+        return deaths_ >= std::min<u64>(most_deaths, max_pointers_) || pointers_ >= max_pointers_;
     }
 
     template <class T>
@@ -115,13 +124,14 @@ class attempt {
     void make_orphan(u32 index, state_word s);
     void doom(u32 index, state_word s);
     void die(u32 index, state_word s);
+    void free_forsaken(u32 index, state_word s);
     void let_go_of_proxy(u32 index, state_word& s);
     /// Elements of an array, 1 for other objects. Ends the transaction (errc::corrupt) where they
     /// would reach past the region's end.
     [[nodiscard]] u64 length_of(u64 offset, const heap_type& type, state_word s);
     [[nodiscard]] bool count_down(u64 offset, const heap_type& type, state_word s);
     void push(u64& list, const counted& c, state_word s);
-    [[nodiscard]] std::byte* allocate(u64 bytes);
+    [[nodiscard]] std::byte* allocate(u64 bytes, where_full then = where_full::fail);
     [[nodiscard]] u16 add_type(const type_info& type);
     [[nodiscard]] u64 take_slot();
     void free_slot(u64 slot);
@@ -137,6 +147,7 @@ class attempt {
 
     core& core_;
     transaction& t_;
+    const u64 max_pointers_;
     count_map counts_;
     std::vector<u32> queue_;
     u32 deaths_ = 0;

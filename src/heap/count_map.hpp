@@ -17,6 +17,7 @@ struct counted {
     bool queued = false;  ///< waits to be processed
     bool waited = false;  ///< was postponed after all others
     bool dead = false;
+    bool forsaken = false;  ///< its pointers were moved: attempt::forsake()
 };
 
 class count_map {

@@ -46,6 +46,12 @@ void add_count(attempt& a, std::uint64_t offset, int by) { a.add(offset, by); }
 std::byte* make_object(attempt& a, const type_info& type, std::uint64_t elements) {
     return a.make(type, elements);
 }
+std::byte* try_make_object(attempt& a, const type_info& type, std::uint64_t elements) {
+    return a.make(type, elements, attempt::where_full::null);
+}
+void forsake(attempt& a, const void* object) {
+    a.forsake(reinterpret_cast<u64>(object) & window_mask);
+}
 std::uint64_t proxy_of(attempt& a, std::uint64_t offset) { return a.proxy(offset); }
 std::uint64_t proxy_target(transaction& t, std::uint64_t proxy) {
     return t.load(reinterpret_cast<const std::uint64_t*>(t.at_offset(proxy, sizeof(u64))));

@@ -14,7 +14,8 @@ struct clone_facts {
 };
 
 /// Copies the first `bytes` bytes of `from`. Shares the blocks if the file system can; otherwise
-/// allocates and copies all of them, in the kernel if it can. `to` is empty. Does not sync.
+/// allocates and copies the ranges that hold data, in the kernel if it can. Holes of `from`, and
+/// space that was allocated but never written, are holes of `to`. `to` is empty. Does not sync.
 [[nodiscard]] result<clone_facts> clone(const file_handle& from, const std::string& from_name,
                                         const file_handle& to, const std::string& to_name,
                                         u64 bytes, const copy_progress& progress);

@@ -170,6 +170,7 @@ result<std::optional<image_facts>> try_to_copy(const fs::path& from, const fs::p
         return tl::unexpected(ok.error());
     }
     facts.kind = found->super.kind;
+    facts.was_closed = found->super.clean != 0 && !facts.in_use && !*redo;
     facts.epoch = *layout::epoch_record_load(header->epoch) - 1;
 
     auto target = create_unnamed(to);

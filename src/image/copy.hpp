@@ -48,6 +48,8 @@ namespace hf::detail {
 struct image_facts {
     u64 bytes = 0;
     u64 epoch = 0;               ///< the state is that at the end of this epoch
+    bool was_closed = false;     ///< in order: the image needs no recovery
+    u64 stored_bytes = 0;        ///< of a ready copy: those that are no holes of its file
     bool in_use = false;         ///< another process had it open
     bool paused = false;         ///< that process paused meanwhile: its readers and writers waited
     bool shares_blocks = false;  ///< the file system shared the blocks instead of copying

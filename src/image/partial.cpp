@@ -1,6 +1,7 @@
 #include "image/partial.hpp"
 
 #include "base/os_error.hpp"
+#include "persist/persist_point.hpp"
 #include "recovery/redo.hpp"
 
 #include <fcntl.h>
@@ -119,6 +120,7 @@ partial_region::partial_region(partial_region&& other) noexcept
       unfinished_(std::exchange(other.unfinished_, std::nullopt)),
       unfinished_journal_(std::exchange(other.unfinished_journal_, std::nullopt)),
       old_(std::move(other.old_)),
+      has_readers_(other.has_readers_),
       replace_(other.replace_),
       pending_(std::exchange(other.pending_, false)) {}
 
@@ -138,7 +140,25 @@ result<partial_region> partial_region::prepare(const fs::path& name, bool replac
     } else if (auto ok = check_no_journal(name, making); !ok) {
         return tl::unexpected(ok.error());
     }
-    partial_region made(name, old.is_open());  // refuses to replace a file that is created later
+    // It refuses to replace a file that is created later.
+    const bool replaces = old.is_open();
+    return begin(name, std::move(old), replaces);
+}
+
+result<partial_region> partial_region::prepare_over(const fs::path& name) {
+    auto old = open_beside_readers(name);
+    if (!old) return tl::unexpected(old.error());
+    if (!is_at(*old, name) || is_taken(journal_path(name))) {
+        return failure({errc::busy, making, name.string(),
+                        "it has been opened or replaced in the meantime", "try again"});
+    }
+    auto made = begin(name, std::move(*old), true);
+    if (made) made->has_readers_ = true;
+    return made;
+}
+
+result<partial_region> partial_region::begin(const fs::path& name, file_handle old, bool replaces) {
+    partial_region made(name, replaces);
     made.old_ = std::move(old);
     made.pending_ = false;  // until the old files are removed, the destructor must not remove them
     auto removed = remove_left(made.partial_, std::to_array(layout::magic), "region");
@@ -157,6 +177,11 @@ result<partial_region> partial_region::prepare(const fs::path& name, bool replac
 result<void> partial_region::finish() {
     const auto mine = open_file(partial_, true);  // locks it until it is renamed
     if (!mine) return tl::unexpected(mine.error());
+    if (has_readers_) {
+        if (auto ok = lock_alone(old_, name_); !ok) return ok;
+        if (auto ok = sync(*mine, partial_.string()); !ok) return ok;
+        HF_PERSIST_POINT("image N1: all of a region is durable before it takes another's place");
+    }
     if (!replace_) {
         if (auto ok = rename_new(partial_, name_); !ok) return ok;
     } else if (::rename(partial_.c_str(), name_.c_str()) != 0) {
@@ -169,6 +194,9 @@ result<void> partial_region::finish() {
         // errc::busy: another process has opened the new region already.
         const auto removed = remove_unused(journal_path(name_));
         if (!removed && removed.error().code != errc::busy) return removed;
+    }
+    if (has_readers_) {
+        HF_PERSIST_POINT("image N2: a region has its name before its directory is synced");
     }
     return sync_directory(name_);
 }

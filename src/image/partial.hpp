@@ -6,6 +6,12 @@
 // the same region removes them, but no file of another kind. A process that catches the signal that
 // ends it removes them itself (unfinished.hpp). Between its closing and finish() the
 // new region is unlocked, too; finish() fails if another process has opened it.
+//
+// Persist order of a region that takes the place of the one that it is made from (prepare_over).
+//  N1  All bytes of the new region are durable before the rename. So a crash leaves the old region
+//      or the new one under the name, each whole. The old one has no journal by then, which would
+//      be found beside the new one.
+//  N2  The rename is durable, by the directory's sync, before finish() returns.
 #pragma once
 
 #include <holdfast/result.hpp>
@@ -25,6 +31,11 @@ class partial_region {
     /// not be replaced, or a journal without its region; busy: it, or NAME.partial, is in use.
     [[nodiscard]] static result<partial_region> prepare(const std::filesystem::path& name,
                                                         bool replace);
+    /// As prepare(), for a region that takes the place of the one that it is made from. The caller
+    /// reads NAME meanwhile, and has closed it before finish(). Others may read it, but not open it
+    /// for writing; finish() fails (errc::busy) while they read. errc::busy also if NAME has a
+    /// journal: after a crash it would be found beside the new region.
+    [[nodiscard]] static result<partial_region> prepare_over(const std::filesystem::path& name);
     partial_region(partial_region&& other) noexcept;
     partial_region& operator=(partial_region&&) = delete;
     partial_region(const partial_region&) = delete;
@@ -39,13 +50,17 @@ class partial_region {
 
    private:
     partial_region(std::filesystem::path name, bool replace);
+    /// Removes what a killed process has left. `old`: locked, or not open.
+    [[nodiscard]] static result<partial_region> begin(const std::filesystem::path& name,
+                                                      file_handle old, bool replaces);
 
     std::filesystem::path name_;
     std::filesystem::path partial_;
     /// registered while pending_ is true
     std::optional<unfinished_name> unfinished_;
     std::optional<unfinished_name> unfinished_journal_;
-    file_handle old_;  ///< the file to be replaced; our lock keeps others from opening it
+    file_handle old_;           ///< the file to be replaced; our lock keeps others from opening it
+    bool has_readers_ = false;  ///< others may read old_
     bool replace_;
     bool pending_ = true;
 };

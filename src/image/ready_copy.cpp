@@ -26,8 +26,14 @@ result<image_facts> make_ready_copy(const std::filesystem::path& from,
     auto facts = copy_image(from, place->path(), progress);
     if (!facts) return facts;
     const auto fail = [](result<void>& r) { return tl::unexpected(std::move(r.error())); };
-    if (auto ok = steps.settle(place->path(), facts->kind); !ok) return fail(ok);
-    if (auto ok = steps.verify(place->path(), from, facts->kind); !ok) return fail(ok);
+    if (!facts->was_closed) {
+        if (auto ok = steps.settle(place->path(), facts->kind); !ok) return fail(ok);
+    }
+    const auto spare = steps.verify(place->path(), from, facts->kind);
+    if (!spare) return tl::unexpected(spare.error());
+    const auto stored = make_holes(place->path(), *spare);
+    if (!stored) return tl::unexpected(stored.error());
+    facts->stored_bytes = *stored;
     if (auto ok = renew_identity(place->path()); !ok) return fail(ok);
     if (auto ok = place->finish(); !ok) return fail(ok);
     return facts;

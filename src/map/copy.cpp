@@ -4,6 +4,8 @@
 #include "image/ready_copy.hpp"
 #include "map/engine.hpp"
 #include "map/inspect.hpp"
+#include "recovery/redo.hpp"
+#include "region/file.hpp"
 
 namespace hf {
 namespace {
@@ -35,6 +37,16 @@ result<void> settle_snapshot(const std::filesystem::path& image) {
     return (*epochs)->close();
 }
 
+/// An eager region is consistent at any moment, so it needs no recovery, unless a journal holds a
+/// part of it.
+result<void> settle_eager(const std::filesystem::path& image) {
+    if (!detail::is_taken(detail::journal_path(image))) return {};
+    map_options there;
+    there.region.mode = open_mode::open_existing;
+    auto opened = map::open(image, there);
+    return opened ? opened->close() : tl::unexpected(opened.error());
+}
+
 result<void> settle(const std::filesystem::path& image, discipline kind) {
     switch (kind) {
         case discipline::incll:
@@ -44,7 +56,7 @@ result<void> settle(const std::filesystem::path& image, discipline kind) {
         case discipline::snapshot:
             return settle_snapshot(image);
         case discipline::eager:
-            return {};  // needs no recovery: an eager region is consistent at any moment
+            return settle_eager(image);
         default:
             break;
     }
@@ -56,12 +68,13 @@ result<void> settle(const std::filesystem::path& image, discipline kind) {
 }
 
 /// Audits the copy; a damaged one is not kept.
-result<void> verify(const std::filesystem::path& image, const std::filesystem::path& from,
-                    discipline kind) {
+result<std::vector<detail::spare_range>> verify(const std::filesystem::path& image,
+                                                const std::filesystem::path& from,
+                                                discipline kind) {
     if (kind == discipline::snapshot) return {};
     const auto report = audit_map(image);
     if (!report) return tl::unexpected(report.error());
-    if (report->ok()) return {};
+    if (report->ok()) return spare_ranges_of(report->heap);
     const violation& first = report->violations().front();
     return failure({errc::corrupt, "copy the region",
                     from.string() + " at offset " + std::to_string(first.offset), first.text,
@@ -78,9 +91,16 @@ result<detail::image_facts> copy_unverified(const std::filesystem::path& from,
         return settle(image, kind);
     };
     const auto none = [](const std::filesystem::path&, const std::filesystem::path&, discipline) {
-        return result<void>();
+        return result<std::vector<detail::spare_range>>(std::in_place);
     };
     return detail::make_ready_copy(from, to, false, progress, {by_kind, none});
+}
+
+std::vector<detail::spare_range> spare_ranges_of(const heap_figures& heap) {
+    std::vector<detail::spare_range> all;
+    all.reserve(heap.free_runs_at.size());
+    for (const free_run& r : heap.free_runs_at) all.push_back({r.offset, r.pages * page_size});
+    return all;
 }
 
 result<detail::image_facts> copy_store(const std::filesystem::path& from,

@@ -2,9 +2,16 @@
 // (image/ready_copy.hpp).
 #pragma once
 
+#include "alloc/audit.hpp"
 #include "image/copy.hpp"
+#include "image/holes.hpp"
+
+#include <vector>
 
 namespace hf {
+
+/// The free pages of a heap, which a copy of its region need not store.
+[[nodiscard]] std::vector<detail::spare_range> spare_ranges_of(const heap_figures& heap);
 
 /// `replace`: replaces an existing region at `to`, which must not be open.
 [[nodiscard]] result<detail::image_facts> copy_store(const std::filesystem::path& from,

@@ -19,6 +19,8 @@ class engine;
 struct map_inspection {
     /// The engine lives as long as the map.
     [[nodiscard]] static engine<incll_discipline>& machine_of(map& m) noexcept;
+    /// Whether small values are stored in the leaves of its tree.
+    [[nodiscard]] static bool has_small_values(const map& m) noexcept;
     /// Waits for the sweep, so that the placement of an eager map's next records is deterministic.
     [[nodiscard]] static result<void> wait_for_sweep(map& m);
     /// Waits for the sweep of an eager map, then audits it, leaks included. The map must not be in

@@ -10,6 +10,12 @@ namespace hf {
 
 engine<incll_discipline>& map_inspection::machine_of(map& m) noexcept { return *m.impl_->machine; }
 
+bool map_inspection::has_small_values(const map& m) noexcept {
+    if (m.impl_->machine == nullptr) return false;
+    const auto root = m.impl_->machine->file().find_root(engine<incll_discipline>::root_name);
+    return root && (*root)->format == inlined_root_format;
+}
+
 result<void> map_inspection::wait_for_sweep(map& m) {
     return m.impl_->eager ? m.impl_->eager->space().wait_for_sweep() : result<void>{};
 }

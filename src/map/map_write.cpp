@@ -39,7 +39,7 @@ tl::unexpected<error> map::impl::explained(error why) const {
         why.why += "; " + std::to_string(idle >> 20) + " MiB are free in blocks of other sizes";
         why.next =
             "remove records of about this size, or so many that whole slabs of 64 KiB are free; "
-            "allow a larger maximal size; or dump the region and load it into a new one";
+            "allow a larger maximal size; or close the region and compact it (holdfast compact)";
     }
     return failure(std::move(why));
 }

@@ -131,6 +131,17 @@ result<file_handle> open_file(const fs::path& path, bool writable) {
     return file;
 }
 
+result<file_handle> open_beside_readers(const fs::path& path) {
+    auto file = open_safely(path, true);
+    if (!file) return file;
+    if (auto ok = lock(*file, path.string(), false); !ok) return tl::unexpected(ok.error());
+    return file;
+}
+
+result<void> lock_alone(const file_handle& file, const fs::path& path) {
+    return lock(file, path.string(), true);
+}
+
 result<file_handle> open_unlocked(const fs::path& path) { return open_safely(path, false); }
 
 bool has_name(const file_handle& file) noexcept {

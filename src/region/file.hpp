@@ -55,6 +55,10 @@ struct file_facts {
 /// Opens and locks. errc::not_found, denied, unsafe_file, busy.
 [[nodiscard]] result<file_handle> open_file(const std::filesystem::path& path, bool writable);
 
+/// Opens a file for writing that others may read, but not open for writing, until lock_alone().
+[[nodiscard]] result<file_handle> open_beside_readers(const std::filesystem::path& path);
+/// Excludes readers, too. errc::busy: there are others.
+[[nodiscard]] result<void> lock_alone(const file_handle& file, const std::filesystem::path& path);
 /// Opens for reading a file that another process has locked.
 [[nodiscard]] result<file_handle> open_unlocked(const std::filesystem::path& path);
 /// False: its last name was removed, so nothing is left of it when it is closed.

@@ -52,7 +52,9 @@ result<void> commit_log::make_room_in_pieces(u64 bytes) {
     const log_share share = space_.owner() == 0 ? log_share::all : log_share::fair;
     const u64 room = space_.room_with(place_, share);
     if (number_ != 0 || room < bytes) {
-        return refused(std::to_string(room) + " in what is kept for logs");
+        const u64 kept = kept_from_heap(region_->max_pages()) * layout::page_size;
+        return refused("room for " + std::to_string(room) + " in the " + std::to_string(kept) +
+                       " that the region keeps for logs");
     }
     if (auto ok = space_.add_until(place_, bytes, share); !ok) return ok;
     try {

@@ -43,6 +43,9 @@ class context final : public transaction {
     void store_word(void* at, unsigned bytes, u64 value);
     void recycle_reads();
     [[nodiscard]] std::byte* allocate_block(u64 bytes);
+    /// As allocate_block(), but nullptr if the heap is full; does not wait for the epoch's end,
+    /// which may bring memory.
+    [[nodiscard]] std::byte* try_allocate_block(u64 bytes);
     void release_block(void* p, u64 bytes);
 
     // --- a commit ---
@@ -130,6 +133,8 @@ class context final : public transaction {
     void move_snapshot();
     void wait_for_owner(unsigned& spins) const;
     [[nodiscard]] heap_batch& my_blocks();
+    [[nodiscard]] result<u64> reserve_block(u64 bytes);
+    [[nodiscard]] std::byte* hand_out(u64 offset, u64 bytes);
     void note_heap_word(u64 offset) noexcept;
     void settle_freed(u64 durable, bool is_mine);
 

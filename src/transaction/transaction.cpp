@@ -263,12 +263,24 @@ heap_batch& context::my_blocks() {
     return *blocks_;
 }
 
-std::byte* context::allocate_block(u64 bytes) {
+result<u64> context::reserve_block(u64 bytes) {
     if (read_only_) {
         fail({errc::usage, "allocate in a transaction", "", "it was begun as one that only reads",
               "use atomic()"});
     }
-    const auto offset = my_blocks().reserve(bytes);
+    return my_blocks().reserve(bytes);
+}
+
+std::byte* context::hand_out(u64 offset, u64 bytes) {
+    auto* const p = base() + offset;
+    fresh_ = reinterpret_cast<u64>(p);
+    fresh_bytes_ = bytes;
+    fresh_blocks_.push_back({fresh_, bytes});
+    return p;
+}
+
+std::byte* context::allocate_block(u64 bytes) {
+    const auto offset = reserve_block(bytes);
     if (!offset) {
         // The end of the epoch also brings memory that other threads have freed. They may free and
         // allocate without end, so this is tried a few times only.
@@ -280,11 +292,14 @@ std::byte* context::allocate_block(u64 bytes) {
         if (wants_boundary_ && kept_ != detail::isolation::in_place) meet_conflict();
         fail(offset.error());
     }
-    auto* const p = base() + *offset;
-    fresh_ = reinterpret_cast<u64>(p);
-    fresh_bytes_ = bytes;
-    fresh_blocks_.push_back({fresh_, bytes});
-    return p;
+    return hand_out(*offset, bytes);
+}
+
+std::byte* context::try_allocate_block(u64 bytes) {
+    const auto offset = reserve_block(bytes);
+    if (offset) return hand_out(*offset, bytes);
+    if (offset.error().code != errc::no_space) fail(offset.error());
+    return nullptr;
 }
 
 void context::release_block(void* p, u64 bytes) {

@@ -2,6 +2,7 @@
 #include "image/clone.hpp"
 
 #include "base/random.hpp"
+#include "image/holes.hpp"
 #include "must.hpp"
 #include "scratch.hpp"
 #include "support/effort.hpp"
@@ -11,6 +12,7 @@
 
 #include <fcntl.h>
 #include <linux/fs.h>
+#include <unistd.h>
 
 #include <cerrno>
 #include <system_error>
@@ -20,6 +22,7 @@ namespace {
 
 namespace fs = std::filesystem;
 using detail::clone_facts;
+using layout::page_size;
 using kernel::answer;
 using kernel::answered;
 using kernel::call;
@@ -114,7 +117,7 @@ TEST_F(clone, has_every_byte_and_its_blocks_however_little_goes_at_once) {
         });
         const auto made = run(bytes);
         expect_copied(made, bytes);
-        EXPECT_EQ(script.count("fallocate"), 1U);
+        EXPECT_EQ(script.count("fallocate"), bytes == 0 ? 0U : 1U);
         if (HasFailure()) FAIL() << "round " << round << ", " << bytes << " bytes";
     }
 }
@@ -209,6 +212,77 @@ TEST_F(clone, is_not_written_for_ever_where_the_kernel_takes_nothing) {
     });
     EXPECT_FALSE(run(100));
     EXPECT_LT(writes, 10U);
+}
+
+/// A file of `pages` pages of 64 KiB, of which the given ones are written and the others are holes.
+class sparse_file : public clone {
+   protected:
+    void make_sparse(u64 pages, const std::vector<u64>& written) {
+        write_file(file, {});
+        const auto made = must(detail::open_file(file, true));
+        must(detail::truncate(made, "from", pages * page_size));
+        const std::vector<char> data(page_size, 'x');
+        for (const u64 page : written) {
+            ASSERT_EQ(::pwrite(made.get(), data.data(), data.size(),
+                               static_cast<off_t>(page * page_size)),
+                      static_cast<ssize_t>(data.size()));
+        }
+        write_file(to, {});
+    }
+    static u64 stored(const fs::path& path) {
+        return must(detail::facts_of(must(detail::open_file(path, false)), "it")).allocated_bytes;
+    }
+};
+
+TEST_F(sparse_file, keeps_its_holes_in_the_copy) {
+    for (const std::vector<u64>& written :
+         {std::vector<u64>{0, 1, 40}, {63}, {0}, {}, {5, 6, 7, 30}}) {
+        make_sparse(64, written);
+        const auto made = run(64 * page_size);
+        ASSERT_TRUE(made) << made.error().to_string();
+        EXPECT_EQ(stored(to), written.size() * page_size);
+        EXPECT_TRUE(read_file(to) == read_file(file));
+        EXPECT_EQ(told.back(), 64 * page_size);
+    }
+}
+
+TEST_F(sparse_file, is_copied_whole_where_the_file_system_does_not_know_its_holes) {
+    make_sparse(8, {3});
+    const answered script([](const call& c) -> answer { return {c.name == "lseek" ? EINVAL : 0}; });
+    ASSERT_TRUE(run(8 * page_size));
+    EXPECT_TRUE(read_file(to) == read_file(file));
+}
+
+TEST_F(sparse_file, that_ends_too_early_in_a_hole_is_an_error_at_its_end) {
+    make_sparse(8, {3});
+    const auto made = run(9 * page_size);
+    ASSERT_FALSE(made);
+    EXPECT_EQ(made.error().code, errc::corrupt);
+    EXPECT_EQ(made.error().where, "from at offset " + std::to_string(8 * page_size));
+}
+
+TEST_F(sparse_file, gets_holes_for_spare_ranges_and_for_what_was_never_written) {
+    make_sparse(64, {0, 1, 2, 3, 40});
+    {
+        const auto whole = must(detail::open_file(file, true));
+        must(detail::allocate(whole, "it", 0, 64 * page_size));
+    }
+    ASSERT_EQ(stored(file), 64 * page_size);
+    const std::vector<detail::spare_range> spare{{page_size, 2 * page_size}};
+    EXPECT_EQ(must(detail::make_holes(file, spare)), 3 * page_size);
+    EXPECT_EQ(stored(file), 3 * page_size);
+    EXPECT_EQ(fs::file_size(file), 64 * page_size);
+    const auto left = read_file(file);
+    for (u64 page = 0; page < 64; ++page) {
+        const bool is_data = page == 0 || page == 3 || page == 40;
+        EXPECT_EQ(left[page * page_size], static_cast<std::byte>(is_data ? 'x' : 0)) << page;
+    }
+}
+
+TEST_F(sparse_file, that_is_open_gets_no_holes) {
+    make_sparse(4, {1});
+    const auto user = must(detail::open_file(file, false));
+    EXPECT_EQ(detail::make_holes(file, {}).error().code, errc::busy);
 }
 
 TEST_F(clone, needs_nobody_who_is_told) {

@@ -73,7 +73,8 @@ TEST_F(image, of_a_closed_region_is_that_file) {
         EXPECT_EQ(facts.kind, kind);
         EXPECT_EQ(fingerprint_of(file), before);
         EXPECT_EQ(fingerprint_of(to), before);
-        EXPECT_EQ(told, (std::vector<std::pair<u64, u64>>{{4 * page_size, 4 * page_size}}));
+        ASSERT_FALSE(told.empty());
+        EXPECT_EQ(told.back(), (std::pair<u64, u64>{4 * page_size, 4 * page_size}));
         EXPECT_EQ(dir.names(), (std::vector<std::string>{"copy.hf", "store.hf"}));
     }
     EXPECT_EQ(copy().error().code, errc::usage) << "the name is taken";

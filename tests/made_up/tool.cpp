@@ -32,9 +32,11 @@ hf::result<void> settle(const path& image, hf::discipline) {
     return opened ? (*opened)->close() : tl::unexpected(opened.error());
 }
 
-hf::result<void> verify(const path& image, const path&, hf::discipline) {
+hf::result<std::vector<hf::detail::spare_range>> verify(const path& image, const path&,
+                                                        hf::discipline) {
     const auto found = look_at(image);
-    return found ? hf::result<void>{} : tl::unexpected(found.error());
+    if (!found) return tl::unexpected(found.error());
+    return {};
 }
 
 hf::result<hf::detail::image_facts> copy(const path& from, const path& to, bool replace,

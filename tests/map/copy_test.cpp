@@ -144,6 +144,52 @@ TEST_F(copy, copy_of_an_open_eager_region_is_refused_at_once) {
     EXPECT_EQ(dir.names(), std::vector<std::string>{"store.hf"});
 }
 
+/// How many large values fit.
+unsigned refill(const fs::path& path, const map_options& o, const std::string& large) {
+    map m = must(map::open(path, o));
+    must(map_inspection::wait_for_sweep(m));
+    unsigned n = 0;
+    while (m.put("large " + std::to_string(n), large)) ++n;
+    must(m.close());
+    return n;
+}
+
+// Space that was never used, or is free again, is not stored; all of it can be used in the copy.
+TEST_F(copy, copy_of_a_region_with_free_space_stores_what_is_used) {
+    constexpr u64 mib = u64{1} << 20;
+    const std::string large(100'000, 'x');
+    for (const auto kind : {discipline::incll, discipline::eager}) {
+        for (const auto medium : {std::optional<medium_kind>(), std::optional(medium_kind::file)}) {
+            for (const bool is_open : {false, true}) {
+                if (is_open && kind == discipline::eager && !medium) continue;  // refused
+                fs::remove(file);
+                fs::remove(to);
+                map_options o = options(medium);
+                o.kind = kind;
+                o.region.initial_size = o.region.max_size = 64 * mib;
+                map m = must(map::open(file, o));
+                unsigned n = 0;
+                while (m.put("large " + std::to_string(n), large)) ++n;
+                ASSERT_GT(n, 400U);
+                for (unsigned i = 0; i < n; ++i) must(m.remove("large " + std::to_string(i)));
+                fill(m);
+                if (!is_open) must(m.close());
+                const auto facts = must(copy_store(file, to));
+                EXPECT_EQ(facts.bytes, fs::file_size(to));
+                EXPECT_GT(facts.bytes, 60 * mib);
+                EXPECT_LT(facts.stored_bytes, 8 * mib);
+                if (is_open) must(m.close());
+                o.region.medium = {};
+                const unsigned in_original = refill(file, o, large);
+                EXPECT_GE(refill(to, o, large), in_original * 95 / 100)
+                    << to_string(kind) << (is_open ? ", open" : ", closed");
+                const auto report = must(audit_map(to));
+                EXPECT_TRUE(report.ok()) << report.to_string();
+            }
+        }
+    }
+}
+
 TEST_F(copy, journal_of_the_original_is_not_accepted) {
     fill_and_die();
     must(copy_store(file, to));

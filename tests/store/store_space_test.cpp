@@ -88,7 +88,7 @@ TEST_F(store_space, says_that_free_blocks_are_of_another_size) {
     ASSERT_FALSE(refused);
     EXPECT_NE(refused.error().why.find("MiB are free in blocks of other sizes"), std::string::npos)
         << refused.error().to_string();
-    EXPECT_NE(refused.error().next.find("load it into a new one"), std::string::npos);
+    EXPECT_NE(refused.error().next.find("holdfast compact"), std::string::npos);
     EXPECT_GT(fill(s, 2 * stored, 500), stored / 2 * 9 / 10) << "of their own size they have";
     must(s.close());
     s = open(16 * mib, 16 * mib);

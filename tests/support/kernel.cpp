@@ -157,6 +157,8 @@ HF_WRAPPED(int, sync_file_range, (int fd, off_t from, off_t n, unsigned flags),
            (fd, from, n, flags), fd, static_cast<u64>(from), static_cast<u64>(n),
            static_cast<int>(flags))
 HF_WRAPPED(int, ftruncate, (int fd, off_t n), (fd, n), fd, static_cast<u64>(n))
+HF_WRAPPED(off_t, lseek, (int fd, off_t at, int whence), (fd, at, whence), fd, static_cast<u64>(at),
+           0, whence)
 HF_WRAPPED(int, fallocate, (int fd, int mode, off_t from, off_t n), (fd, mode, from, n), fd,
            static_cast<u64>(from), static_cast<u64>(n), mode)
 HF_WRAPPED(ssize_t, pread, (int fd, void* p, size_t n, off_t at), (fd, p, most, at), fd,

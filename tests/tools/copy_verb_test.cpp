@@ -43,6 +43,7 @@ TEST_F(copy_verb, tells_what_it_has_copied) {
         EXPECT_EQ(j["to"], copy);
         EXPECT_EQ(j["bytes"], std::filesystem::file_size(copy));
         EXPECT_EQ(j["bytes"], std::filesystem::file_size(file));
+        EXPECT_LT(j["stored_bytes"], j["bytes"]) << "a region has space that was never used";
         EXPECT_LE(j["epoch"], info(file)["epoch"]);
         EXPECT_GT(j["epoch"], 1);
         EXPECT_EQ(j["in_use"], false);
@@ -91,6 +92,50 @@ TEST_F(copy_verb, of_a_region_in_use_tells_who_waited) {
         const server_process copied({copy});
         EXPECT_EQ(copied.ask("get k\r\n", "END\r\n"), "VALUE k 3 5\r\nhello\r\nEND\r\n");
     }
+}
+
+class compact_verb : public copy_verb {};
+
+TEST_F(compact_verb, tells_what_it_has_given_back) {
+    for (const ending how : {ending::closed, ending::crashed}) {
+        std::filesystem::remove(file);
+        make_region(file, how);
+        const std::string before = dump(file);
+        const std::string uuid = info(file)["uuid"];
+        const outcome o = holdfast({"compact", file, "--json"});
+        ASSERT_EQ(o.code, 0) << o.err;
+        const auto j = o.json();
+        EXPECT_EQ(j["file"], file);
+        EXPECT_EQ(j["bytes"], std::filesystem::file_size(file));
+        EXPECT_LT(j["stored_bytes"], j["stored_before"]);
+        EXPECT_LE(j["bytes"], j["bytes_before"]);
+        EXPECT_GT(j["records"], 0);
+        EXPECT_GT(j["seconds"], 0.0);
+        EXPECT_EQ(dump(file), before);
+        EXPECT_EQ(holdfast({"check", file}).code, 0);
+        EXPECT_EQ(info(file)["clean"], true);
+        EXPECT_NE(info(file)["uuid"], uuid);
+        const std::string text = holdfast({"compact", file}).out;
+        EXPECT_TRUE(text.starts_with(file + ": ")) << text;
+        EXPECT_NE(text.find(" instead of "), text.npos) << text;
+    }
+    const server_process served({file});
+    EXPECT_GT(served.port(), 0) << served.said();
+}
+
+TEST_F(compact_verb, refuses_what_is_open_missing_or_no_map) {
+    {
+        const server_process s({file, "--size", "16m"});
+        ASSERT_GT(s.port(), 0);
+        const outcome o = holdfast({"compact", file});
+        EXPECT_EQ(o.code, 5);
+        expect_one_clear_error(o);
+        EXPECT_EQ(holdfast({"compact", file, "--json"}).json()["error"]["exit_code"], 5);
+    }
+    EXPECT_EQ(holdfast({"compact", dir / "none.hf"}).code, 3);
+    EXPECT_EQ(holdfast({"compact"}).code, 2);
+    const std::string help = holdfast({"compact", "--help"}).out;
+    EXPECT_NE(help.find("holdfast compact --json"), help.npos) << help;
 }
 
 TEST_F(copy_verb, keeps_what_is_there_unless_forced) {

@@ -162,6 +162,10 @@ TEST_F(objects, are_copied_where_they_are_sound) {
     make(3);
     const std::string before = read_file(file);
     const std::string copy = dir / "copy.hf";
+    const outcome no_map = holdfast({"compact", file});
+    EXPECT_EQ(no_map.code, 7);
+    expect_one_clear_error(no_map);
+    EXPECT_NE(no_map.err.find("holdfast copy"), std::string::npos) << no_map.err;
     const outcome o = holdfast({"copy", file, copy});
     EXPECT_EQ(o.code, 0) << o.err;
     EXPECT_TRUE(read_file(file) == before) << "the file has changed";

@@ -68,6 +68,7 @@ int parse_and_run(const words& arguments) {
     hf::tool::add_inspect(app, chosen);
     hf::tool::add_repair(app, chosen);
     hf::tool::add_copy(app, chosen);
+    hf::tool::add_compact(app, chosen);
     hf::tool::add_dump(app, chosen);
     hf::tool::add_load(app, chosen);
     hf::tool::add_doctor(app, chosen);

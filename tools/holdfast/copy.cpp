@@ -35,6 +35,7 @@ json json_of(const copy_arguments& a, const detail::image_facts& f, u64 ns) {
     return {{"file", a.file},
             {"to", a.to},
             {"bytes", f.bytes},
+            {"stored_bytes", f.stored_bytes},
             {"epoch", f.epoch},
             {"in_use", f.in_use},
             {"paused", f.paused},
@@ -47,9 +48,9 @@ std::string text_of(const copy_arguments& a, const detail::image_facts& f, u64 n
     const std::string state = !registry::find(f.kind)->has_epochs_in_place
                                   ? ""
                                   : fmt::format(" the state at the end of epoch {},", f.epoch);
-    std::string text = fmt::format("{}: {},{} {} in {}\n", a.to, human_size(f.bytes), state,
-                                   f.shares_blocks ? "sharing blocks with the original" : "copied",
-                                   duration_of(ns));
+    std::string text = fmt::format(
+        "{}: {} ({} stored),{} {} in {}\n", a.to, human_size(f.bytes), human_size(f.stored_bytes),
+        state, f.shares_blocks ? "sharing blocks with the original" : "copied", duration_of(ns));
     if (f.in_use) {
         text += fmt::format("{} is in use; {} waited {}\n", a.file,
                             f.paused ? "its readers and writers" : "its old records",
@@ -118,6 +119,10 @@ constexpr const char* copy_remarks =
     "persistent memory readers and writers of FILE wait for it; there, regions without epochs\n"
     "(eager indexes, heaps of objects, snapshots) are refused while in use (exit code 5). If the\n"
     "file system can share blocks (xfs, btrfs), a copy takes only a moment.\n\n"
+    "Space of FILE that was never used, and pages that its heap has freed, are holes of TO: they\n"
+    "take no room until TO is opened for writing. Only while a copy of a region that was not "
+    "closed\n"
+    "in order is recovered, it takes the whole size.\n\n"
     "TO is another region, with its own identity and closed in order. It exists only when it is\n"
     "complete. Until then it is called TO.partial. An interrupted copy removes that; the next "
     "copy\n"

@@ -29,7 +29,7 @@ void add_objects(sheet& s, const nv::heap_facts& facts);
 /// Objects as text and JSON, by the descriptions of their types.
 class object_text {
    public:
-    object_text(const region& r, const nv::heap_facts& facts) : region_(r), facts_(facts) {}
+    object_text(const region& r, const nv::heap_facts& all) : region_(r), facts_(all) {}
 
     using object = nv::heap_facts::object;
 

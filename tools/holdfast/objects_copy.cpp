@@ -1,6 +1,8 @@
 // `holdfast copy` of a heap of objects.
+#include "alloc/committed/audit_view.hpp"
 #include "heap/look.hpp"
 #include "image/ready_copy.hpp"
+#include "map/copy.hpp"
 #include "objects.hpp"
 #include "transaction/opening.hpp"
 #include "transaction/transaction_area.hpp"
@@ -24,14 +26,22 @@ result<void> settle(const std::filesystem::path& image, discipline /*kind*/) {
     return up.close();
 }
 
+std::vector<detail::spare_range> free_pages_of(const region& file) {
+    committed::view books(file);
+    audit_report report;
+    heap_audit(file, books, report).read_runs();
+    return spare_ranges_of(report.heap);
+}
+
 /// Checks the copy; a damaged one is not kept.
-result<void> verify(const std::filesystem::path& image, const std::filesystem::path& from,
-                    discipline /*kind*/) {
+result<std::vector<detail::spare_range>> verify(const std::filesystem::path& image,
+                                                const std::filesystem::path& from,
+                                                discipline /*kind*/) {
     const auto look = nv::heap_look::open(image);
     if (!look) return tl::unexpected(look.error());
     const auto facts = look->read();
     if (!facts) return tl::unexpected(facts.error());
-    if (facts->violations == 0) return {};
+    if (facts->violations == 0) return free_pages_of(look->file());
     return failure({errc::corrupt, "copy the heap", from.string(), facts->report.violations.front(),
                     "`holdfast check` names all that is damaged, `holdfast repair` mends"});
 }

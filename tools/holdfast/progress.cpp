@@ -19,12 +19,15 @@ constexpr std::uint64_t width = 40;
 /// Minimum elapsed time before an estimate is shown.
 constexpr std::uint64_t least_elapsed_ns = 1'000'000'000;
 
-/// ", 12 s left"; "" while unknown. Assumes that the speed stays constant.
-std::string left(double share, std::uint64_t elapsed_ns) {
+/// ", 4,300,000/s, 12 s left"; "" while unknown. Assumes that the speed stays constant.
+std::string left(std::uint64_t done, double share, std::uint64_t elapsed_ns) {
     if (share <= 0 || elapsed_ns < least_elapsed_ns) return "";
-    const double seconds = static_cast<double>(elapsed_ns) / 1e9 * (1 - share) / share;
-    if (seconds < 100) return fmt::format(", {:.0f} s left", seconds);
-    return fmt::format(", {:.0f} min left", seconds / 60);
+    const double elapsed = static_cast<double>(elapsed_ns) / 1e9;
+    const auto rate = static_cast<std::uint64_t>(static_cast<double>(done) / elapsed);
+    const double seconds = elapsed * (1 - share) / share;
+    const std::string time =
+        seconds < 100 ? fmt::format("{:.0f} s", seconds) : fmt::format("{:.0f} min", seconds / 60);
+    return fmt::format(", {}/s, {} left", human_count(rate), time);
 }
 }  // namespace
 
@@ -51,7 +54,7 @@ void progress_bar::show(std::uint64_t done, std::uint64_t total) {
     const auto full = static_cast<std::size_t>(share * width);
     fmt::print(stderr, "\r{} [{}{}] {:3.0f}% of {}{}\033[K", what_, std::string(full, '#'),
                std::string(width - full, '.'), 100 * share, human_count(total),
-               left(share, now - begin_ns_));
+               left(done, share, now - begin_ns_));
     std::fflush(stderr);
 }
 

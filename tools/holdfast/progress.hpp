@@ -1,5 +1,5 @@
-// tools/holdfast/progress.hpp: a progress bar on stderr for long work, with the estimated remaining
-// time; prints nothing without a terminal.
+// tools/holdfast/progress.hpp: a progress bar on stderr for long work, with its rate and the
+// estimated remaining time; prints nothing without a terminal.
 #pragma once
 
 #include <cstdint>

@@ -42,7 +42,7 @@ result<detail::image_facts> copy_sections(const std::filesystem::path& from,
                                           const std::filesystem::path& to, bool replace,
                                           const detail::copy_progress& progress) {
     const auto none = [](const std::filesystem::path&, const std::filesystem::path&, discipline) {
-        return result<void>();
+        return result<std::vector<detail::spare_range>>();
     };
     return detail::make_ready_copy(from, to, replace, progress, {settle_sections, none});
 }

@@ -33,6 +33,7 @@ void add_check(CLI::App& app, action& chosen);
 void add_inspect(CLI::App& app, action& chosen);
 void add_repair(CLI::App& app, action& chosen);
 void add_copy(CLI::App& app, action& chosen);
+void add_compact(CLI::App& app, action& chosen);
 void add_dump(CLI::App& app, action& chosen);
 void add_load(CLI::App& app, action& chosen);
 void add_doctor(CLI::App& app, action& chosen);

@@ -98,6 +98,12 @@ inline thread_local constinit attempt* current = nullptr;
 void add_count(attempt& a, std::uint64_t offset, int by);
 /// Allocates a zero-initialised object, or an array of `elements` elements.
 [[nodiscard]] std::byte* make_object(attempt& a, const type_info& type, std::uint64_t elements);
+/// As make_object(), but nullptr if the heap has no room for it: the transaction goes on.
+[[nodiscard]] std::byte* try_make_object(attempt& a, const type_info& type, std::uint64_t elements);
+/// For a container whose elements were copied to another object as bytes, pointers included: when
+/// the object loses its last pointer, which has to happen in this attempt, its memory is freed, and
+/// the targets of its pointers keep their counts. No ref, and no weak pointer, may lead to it.
+void forsake(attempt& a, const void* object);
 /// The proxy of the object at the offset; created if it has none.
 [[nodiscard]] std::uint64_t proxy_of(attempt& a, std::uint64_t offset);
 /// The object of a proxy; 0: it has died.

@@ -58,6 +58,15 @@ class tx {
                                 running_.serial());
     }
 
+    /// As make_array(), but null if the heap has no room for it: the transaction goes on.
+    template <class A>
+    [[nodiscard]] cursor<A, H> try_make_array(std::size_t length) {
+        static_assert(is_array_type<A>::value, "holdfast: an array has a type T[]");
+        static_assert(check_persistent<A, H>());
+        return cursor<A, H>::at(detail::try_make_object(counts_, detail::info_of<A>(), length),
+                                running_.serial());
+    }
+
     /// Aborts the transaction: it has no effect, and atomic() returns errc::aborted.
     [[noreturn]] static void abort() { transaction::abort(); }
     /// Aborts this attempt and runs the transaction again after a delay that grows.

@@ -10,7 +10,9 @@
 // (counter.hpp), so two threads seldom conflict. An erasure stores the same words, except the p<>
 // fields. The table doubles, in one transaction, when it is two thirds full. An insertion checks
 // this only when its bucket is full, since the check reads words that other threads write; nearly
-// all buckets get full before that.
+// all buckets get full before that. Doubling stores neither to the old table nor to its entries,
+// and fills the new one in place (as in vector.hpp). So its commit record is short, however long
+// the table is. If the heap has no room for a table of twice the size, the chains become longer.
 //
 //   bucket   | tags 8 | more 8 | entries, or pointers to them 48 |
 //               tags: byte i is 0, or the tag of entry i, which is in use
@@ -303,25 +305,38 @@ class unordered_map {
         if (passed % look_at_length == look_at_length - 1 && passed > size()) [[unlikely]]
             detail::broken("a chain of a hash table leads round in a circle");
     }
-    /// Calls f(slot) for each slot in use.
+    /// Calls f(bucket) for each bucket and its spills. f must not change the chain.
     template <class F>
-    void each_slot(F&& f) const {
+    void each_bucket(F&& f) const {
         const auto table = buckets_.get();
         const std::size_t n = table ? buckets_of(table) : 0;
         for (std::size_t i = 0; i < n; ++i) {
             bucket b(table.first(), i);
             for (std::size_t passed = 0;; ++passed) {
-                const std::uint64_t tags = *b.tags;
-                for (std::uint64_t m = high_bits & ~bytes_like(tags, 0); m != 0; m &= m - 1) {
-                    slot& s = b.at(index_of(m));
-                    if (entry_at(s)) f(s);
-                }
+                f(b);
                 const cursor<spill, H> more = *b.more;
                 if (!more) break;
                 check_chain(passed);
                 b = bucket(*more);
             }
         }
+    }
+    /// Calls f(slot) for each slot in use.
+    template <class F>
+    void each_slot(F&& f) const {
+        each_bucket([&](const bucket& b) {
+            const std::uint64_t tags = *b.tags;
+            for (std::uint64_t m = high_bits & ~bytes_like(tags, 0); m != 0; m &= m - 1) {
+                slot& s = b.at(index_of(m));
+                if (entry_at(s)) f(s);
+            }
+        });
+    }
+    template <class F>
+    void each_spill(F&& f) const {
+        each_bucket([&](const bucket& b) {
+            if (const cursor<spill, H> more = *b.more) f(*more);
+        });
     }
     [[nodiscard]] bool is_full() const {
         return size() >= entries_a_bucket * buckets_of(buckets_.get());
@@ -340,44 +355,62 @@ class unordered_map {
         at.end_->set(t, made);
         take(at, bucket(*made), 0, bytes_like(0, 0));
     }
-    /// Moves the contents of a slot. A pointer leaves null, so no reference count changes.
-    static void move(tx<H>& t, slot& from, const place& at) {
-        if constexpr (!in_buckets) {
-            at.slot_->swap(t, from);
-        } else {
-            at.slot_->key.set(t, from.key.get());
-            if constexpr (detail::is_ptr<V>) {
-                at.slot_->value.swap(t, from.value);
-            } else {
-                detail::copy_field(t, at.slot_->value, from.value);
-            }
-        }
-        at.tags_at_->set(t, at.tags_ | at.tag_ << at.shift_);
-    }
-    // Entries that do not fit into the new table's buckets are inserted last: as long as the
-    // transaction makes no other object, stores to the new table go to its home location.
+    /// Doubles the table. If the heap has no room for a larger one, the table stays, and its chains
+    /// become longer.
     void widen(tx<H>& t) {
         const auto old = buckets_.get();
-        const std::size_t n = old ? 2 * buckets_of(old) : first_buckets;
-        const auto table = t.template make_array<piece[]>(n + 1);
-        std::vector<slot*> left;
+        if (!old) return buckets_.set(t, t.template make_array<piece[]>(first_buckets + 1));
+        const std::size_t n = 2 * buckets_of(old);
+        const auto table = t.template try_make_array<piece[]>(n + 1);
+        if (!table) return;
         each_slot([&](slot& from) {
             const std::uint64_t hash = detail::hash_key(entry_at(from)->key.get());
-            const bucket b(table.first(), hash & (n - 1));
-            const std::uint64_t tags = *b.tags;
-            const std::uint64_t free = bytes_like(tags, 0);
-            if (free == 0) return left.push_back(std::addressof(from));
-            place at;
-            at.tag_ = tag_of(hash);
-            take(at, b, tags, free);
-            move(t, from, at);
+            copy_to(t, bucket(table.first(), hash & (n - 1)), tag_of(hash), from);
         });
-        buckets_.set(t, table);  // the old table is freed at the commit
-        for (slot* const from : left) {
-            place at = place_of(entry_at(*from)->key.get());
-            if (at.slot_ == nullptr) add_spill(t, at);
-            move(t, *from, at);
+        each_spill([&](spill& s) {
+            detail::forsake(t.counts(), std::addressof(s));
+            detail::add_count(t.counts(), offset_of(std::addressof(s)), -1);
+        });
+        detail::forsake(t.counts(), old.address());
+        buckets_.set(t, table);
+    }
+    /// Copies an entry, or the pointer to it, as bytes to a bucket of a table that this transaction
+    /// has made, or to a spill of that bucket.
+    static void copy_to(tx<H>& t, bucket b, std::uint64_t tag, slot& from) {
+        for (;; b = bucket(*fresh_target(t, *b.more))) {
+            const std::uint64_t tags = fresh_word(*b.tags);
+            if (const std::uint64_t free = bytes_like(tags, 0); free != 0) {
+                const std::uint32_t i = index_of(free);
+                detail::fill_fresh(t.running(), std::addressof(b.at(i)), std::addressof(from),
+                                   sizeof(slot));
+                return set_fresh_word(*b.tags, tags | tag << 8 * i);
+            }
+            if (fresh_word(*b.more) == 0) {
+                const auto made = t.template make<spill>();
+                const std::uint64_t offset = offset_of(made.address());
+                detail::add_count(t.counts(), offset, 1);
+                set_fresh_word(*b.more, offset);
+            }
         }
+    }
+    // The words of objects that this transaction has made, which it reads and stores in place.
+    template <class F>
+    [[nodiscard]] static std::uint64_t fresh_word(const F& field) noexcept {
+        static_assert(sizeof(F) == 8);
+        std::uint64_t word = 0;
+        std::memcpy(&word, static_cast<const void*>(std::addressof(field)), sizeof word);
+        return word;
+    }
+    template <class F>
+    static void set_fresh_word(F& field, std::uint64_t word) noexcept {
+        static_assert(sizeof(F) == 8);
+        std::memcpy(static_cast<void*>(std::addressof(field)), &word, sizeof word);
+    }
+    [[nodiscard]] static spill* fresh_target(tx<H>& t, const ptr<spill, H>& from) {
+        return reinterpret_cast<spill*>(t.running().base() + fresh_word(from));
+    }
+    [[nodiscard]] static std::uint64_t offset_of(const void* object) noexcept {
+        return reinterpret_cast<std::uint64_t>(object) & window_mask;
     }
 
     ptr<piece[], H> buckets_;

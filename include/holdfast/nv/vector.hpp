@@ -4,11 +4,18 @@
 //
 // An element is a field: nv::p<T>, nv::ptr<T, H>, or a struct of these. Cost in a transaction:
 // push_back() stores the element and the length, and from time to time copies to a new array of
-// twice the size; reading an element takes two loads more than a field, for array and length.
+// twice the size, or of a sixteenth more if the heap has no room for that; reading an element takes
+// two loads more than a field, for array and length.
+//
+// A copy to a new array is no part of the commit record, however long it is: the new array is
+// reachable by this transaction alone and is filled in place, and the old one is not stored to.
+// Its elements are copied as bytes. So pointers move without a change of their targets' counts, and
+// the old array is freed as memory, not as an object with pointers (detail::forsake).
 #pragma once
 
 #include <holdfast/nv/transaction.hpp>
 
+#include <algorithm>
 #include <cstddef>
 #include <iterator>
 #include <memory>
@@ -32,6 +39,23 @@ void copy_field(tx<H>& t, ptr<T, H>& to, const ptr<T, H>& from) {
 template <class T, class H>
 void copy_field(tx<H>& t, weak<T, H>& to, const weak<T, H>& from) {
     to.set(t, from.get());
+}
+
+/// Copies bytes of the heap, as the transaction reads them, into an object that it has made: they
+/// are stored in place. Other transactions that change them meanwhile conflict with it.
+inline void fill_fresh(transaction& t, void* to, const void* from, std::size_t bytes) {
+    t.load_bytes(from, to, bytes);
+}
+
+/// A longer array for a container whose array of `room` elements is full: twice as long if the heap
+/// has room for that, and `least` elements at least. Ends the transaction (errc::no_space) if there
+/// is no room for these.
+template <class E, class H>
+cursor<E[], H> longer_array(tx<H>& t, std::size_t room, std::size_t least) {
+    for (std::size_t more = room; more != 0 && room + more > least; more /= 2) {
+        if (const auto made = t.template try_make_array<E[]>(room + more)) return made;
+    }
+    return t.template make_array<E[]>(least);
 }
 
 }  // namespace detail
@@ -72,19 +96,7 @@ class vector {
     }
 
     void reserve(tx<H>& t, std::size_t wanted) {
-        const auto old = elements_.get();
-        const std::size_t room = old ? old.size() : 0;
-        if (wanted <= room) return;
-        const std::size_t n = used_of(room);
-        auto wider = t.template make_array<E[]>(wanted);
-        if constexpr (detail::is_p<E>) {
-            if (n != 0) t.running().move_bytes(wider.first(), old.first(), n * sizeof(E));
-        } else {
-            for (std::size_t i = 0; i < n; ++i) {
-                detail::copy_field(t, wider.first()[i], old.first()[i]);
-            }
-        }
-        elements_.set(t, wider);
+        if (wanted > capacity()) move_to(t, t.template make_array<E[]>(wanted));
     }
     template <class V>
     void push_back(tx<H>& t, const V& value) {
@@ -94,7 +106,7 @@ class vector {
     E& append(tx<H>& t) {
         const std::size_t room = capacity();
         const std::size_t n = used_of(room);
-        if (n == room) reserve(t, room == 0 ? first_capacity : 2 * room);
+        if (n == room) widen(t, room);
         size_.set(t, n + 1);
         return elements_.get().first()[n];
     }
@@ -122,6 +134,21 @@ class vector {
     }
 
    private:
+    /// The least part of an array by which it grows where there is no room for twice as much.
+    static constexpr std::size_t least_growth = 16;
+
+    void widen(tx<H>& t, std::size_t room) {
+        const std::size_t least = room + std::max(first_capacity, room / least_growth);
+        move_to(t, detail::longer_array<E>(t, room, least));
+    }
+    void move_to(tx<H>& t, const cursor<E[], H>& wider) {
+        if (const auto old = elements_.get()) {
+            const std::size_t n = used_of(old.size());
+            detail::fill_fresh(t.running(), wider.first(), old.first(), n * sizeof(E));
+            detail::forsake(t.counts(), old.address());
+        }
+        elements_.set(t, wider);
+    }
     /// The number of elements. Ends the transaction (errc::corrupt) if it
     /// exceeds `room`, the length of the array.
     [[nodiscard]] std::size_t used_of(std::size_t room) const {
@@ -182,8 +209,8 @@ class basic_string {
         const std::size_t room = capacity();
         const std::size_t n = used_of(room);
         if (n + s.size() > room) {
-            auto wider = t.template make_array<p<char>[]>(std::max(n + s.size(), 2 * n));
-            if (n != 0) t.running().move_bytes(wider.first(), old.first(), n);
+            const auto wider = detail::longer_array<p<char>>(t, n, n + s.size());
+            if (n != 0) detail::fill_fresh(t.running(), wider.first(), old.first(), n);
             bytes_.set(t, wider);
         }
         if (!s.empty()) bytes_.get().write(t, n, s.data(), s.size());
