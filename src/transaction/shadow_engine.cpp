@@ -51,6 +51,7 @@
 #include "persist/persist_point.hpp"
 #include "sync/spin_lock.hpp"
 #include "transaction/commit_engine.hpp"
+#include "transaction/home_words.hpp"
 #include "transaction/shadow_recovery.hpp"
 #include "transaction/shadow_slots.hpp"
 
@@ -372,8 +373,7 @@ void shadow_engine::place(context& t, shadow_lane& l) noexcept {
     for (const copy_of_line& c : l.copies) {
         while (page->number != page_of(c.line)) ++page;
         if ((page->committed >> bit_of(c.line) & 1) != 0) continue;  // they are
-        word* const at_home = home(c.line);
-        each_word(c.copy->mask, [&](unsigned i) { ordered_store(at_home[i], c.copy->words[i]); });
+        store_in_working_image(home(c.line), *c.copy);
     }
     for (const touched_page& p : l.pages) {
         if (p.flipped() == 0) continue;
