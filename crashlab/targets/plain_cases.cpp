@@ -58,7 +58,8 @@ class plain_session {
         o.bytes = setting_.memory * memory_unit;
         o.file.max_size = setting_.max_size;
         o.file.flush = flush_policy::always;
-        o.tracking = plain::working_image::way::all;  // what the kernel sees is not the lab's memory
+        o.tracking =
+            plain::working_image::way::all;  // what the kernel sees is not the lab's memory
         machine_ = want(plain::machine::open(file_path, o));
     }
     void crash() { machine_.reset(); }
@@ -246,17 +247,44 @@ const std::vector<plain_case>& cases() {
         "transaction SR1: what counts is durable before a line is brought home";
     constexpr std::string_view sr2 =
         "transaction SR2: homes are durable before the table is cleared";
-    constexpr std::string_view sr3 = "transaction SR3: the table is clear before the session begins";
+    constexpr std::string_view sr3 =
+        "transaction SR3: the table is clear before the session begins";
     static const std::vector<plain_case> all{
-        {"plain.first", "first stores: pages get their second slots", {}, nullptr, run_some, false,
+        {"plain.first",
+         "first stores: pages get their second slots",
+         {},
+         nullptr,
+         run_some,
+         false,
          {s2}},
-        {"plain.commit", "commits and aborts, lines by turns in both slots", {}, fill, run_some,
-         false, {s2}},
-        {"plain.reapply", "an opening brings lines home", {}, fill, run_some, true, {sr1, sr2, sr3}},
-        {"plain.consolidation", "more pages than slots", {4, u64{3} << 20}, fill_pages,
-         change_pages, false, {s2, s3, s4}},
-        {"plain.growth", "closed in order, and opened for more bytes", {}, fill, grow_and_go_on,
-         false, {s2, s5}},
+        {"plain.commit",
+         "commits and aborts, lines by turns in both slots",
+         {},
+         fill,
+         run_some,
+         false,
+         {s2}},
+        {"plain.reapply",
+         "an opening brings lines home",
+         {},
+         fill,
+         run_some,
+         true,
+         {sr1, sr2, sr3}},
+        {"plain.consolidation",
+         "more pages than slots",
+         {4, u64{3} << 20},
+         fill_pages,
+         change_pages,
+         false,
+         {s2, s3, s4}},
+        {"plain.growth",
+         "closed in order, and opened for more bytes",
+         {},
+         fill,
+         grow_and_go_on,
+         false,
+         {s2, s5}},
     };
     return all;
 }
@@ -267,9 +295,9 @@ const std::vector<target_description>& plain_cases() {
     static const std::vector<target_description> all = [] {
         std::vector<target_description> found;
         for (const plain_case& c : cases()) {
-            found.push_back(
-                {c.name, "plain", c.what,
-                 [&c](u64 seed) { return std::make_unique<plain_target>(c, seed); }, c.points});
+            found.push_back({c.name, "plain", c.what,
+                             [&c](u64 seed) { return std::make_unique<plain_target>(c, seed); },
+                             c.points});
         }
         return found;
     }();

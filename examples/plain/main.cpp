@@ -17,7 +17,9 @@ struct bank {  // initially all zeros
 };
 
 int main(int argc, char** argv) {
-    auto file = hf::plain_memory::open(argc > 1 ? argv[1] : "bank.hf", {.bytes = sizeof(bank)});
+    hf::plain_options options;
+    options.bytes = sizeof(bank);
+    auto file = hf::plain_memory::open(argc > 1 ? argv[1] : "bank.hf", options);
     if (!file) {
         std::cerr << file.error().to_string() << '\n';
         return file.error().exit_code();

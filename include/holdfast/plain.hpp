@@ -52,10 +52,10 @@ struct plain_options {
 };
 
 struct plain_statistics {
-    std::uint64_t bytes = 0;  ///< size of memory()
-    bool created = false;     ///< open() created the file
-    bool recovered = false;   ///< the file had not been closed when it was opened
-    std::string tracking;     ///< how pages with stores are found: written, or all
+    std::uint64_t bytes = 0;            ///< size of memory()
+    bool created = false;               ///< open() created the file
+    bool recovered = false;             ///< the file had not been closed when it was opened
+    std::string tracking;               ///< how pages with stores are found: written, or all
     std::uint64_t commits = 0;          ///< in this session, that changed something
     std::uint64_t aborts = 0;           ///< in this session
     std::uint64_t pages_compared = 0;   ///< pages of 4 KiB, by commits and aborts

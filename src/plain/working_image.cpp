@@ -64,9 +64,9 @@ result<void> working_image::map(region& r) {
         bytes_ += s.bytes();
     }
     const bool shows_file = file_has_homes(r);
-    const bool is_mapped = reserve() && (!shows_file || std::ranges::all_of(pieces_, [&](auto& p) {
-                               return map_piece(p, r);
-                           }));
+    const bool is_mapped =
+        reserve() &&
+        (!shows_file || std::ranges::all_of(pieces_, [&](auto& p) { return map_piece(p, r); }));
     if (!is_mapped) {
         return failure({errc::no_space, "map plain memory", r.path().string(),
                         "there is no room for " + std::to_string(bytes_) +

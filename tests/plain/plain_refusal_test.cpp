@@ -1,8 +1,8 @@
 // What plain memory is not opened from, and who may not change it.
-#include "memories.hpp"
-
 #include <holdfast/plain.hpp>
 #include <holdfast/result.hpp>
+
+#include "memories.hpp"
 
 #include <thread>
 

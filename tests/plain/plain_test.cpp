@@ -1,8 +1,8 @@
 // Transactions of plain stores: commits, aborts, and their costs in lines and fences.
+#include <holdfast/plain.hpp>
+
 #include "memories.hpp"
 #include "persist/counters.hpp"
-
-#include <holdfast/plain.hpp>
 
 #include <algorithm>
 #include <cstring>

@@ -22,7 +22,8 @@ int check_plain(const std::string& path, bool as_json) {
         if (!opened) j["error"] = to_json(opened.error());
         say_json(j);
     } else if (opened) {
-        say(fmt::format("{}: sound: header, records and slots; {} bytes of plain memory, and only "
+        say(
+            fmt::format("{}: sound: header, records and slots; {} bytes of plain memory, and only "
                         "its program knows what they are\n",
                         path, (*opened)->memory().size()));
     }
