@@ -32,7 +32,8 @@ constexpr u64 before_trace = 1'000'000;
 
 constexpr bool aborts(u64 number) { return number < before_trace && number % 5 == 2; }
 
-/// Calls store(word) for each word that transaction `number` stores its number to, besides the list.
+/// Calls store(word) for each word, besides the list, to which transaction `number` stores its
+/// number.
 template <class F>
 void each_store(u64 number, F&& store) {
     splitmix64 random(number);
@@ -69,7 +70,7 @@ class plain_session {
     void run(u64 number);
     void run_before(u64 number) { transact(before_trace + number); }
     [[nodiscard]] u64 next_number() noexcept { return ++numbers_; }
-    /// Of a transaction that changes the group's pages.
+    /// The number of a transaction that changes the group's pages.
     [[nodiscard]] u64 next_of(u64 group) noexcept { return of_pages + 10 * next_number() + group; }
     /// Stores of a transaction that is never to commit.
     void store_and_leave() { store(next_number()); }

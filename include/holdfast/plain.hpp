@@ -67,7 +67,7 @@ struct plain_statistics {
 class plain_memory {
    public:
     /// Opens the memory in the file `path`, or creates it if options.region.mode allows that.
-    /// errc::incompatible: the file has another discipline; no_space: no room for so many bytes.
+    /// errc::incompatible: the file has another discipline; no_space: no room for that many bytes.
     static result<plain_memory> open(const std::filesystem::path& path,
                                      const plain_options& options = {});
 

@@ -15,7 +15,7 @@
 namespace hf {
 
 /// Reads a word to which another thread may store plainly at the same time. The caller has argued
-/// that such a value does no harm. Only for that: ThreadSanitizer does not look at the access.
+/// that such a value does no harm. Only for that: ThreadSanitizer does not check the access.
 __attribute__((no_sanitize("thread"))) inline std::uint64_t read_unchecked(
     const void* word) noexcept {
     return *static_cast<const volatile std::uint64_t*>(word);

@@ -13,7 +13,7 @@
 //               durable; then the homes are stored to, in the caches: they equal the image
 //     abort()   lines that differ <───────── from their homes
 //
-// On the medium. What the engine has (transaction/shadow_slots.hpp), and segments of kind memory,
+// On the medium. The engine's data (transaction/shadow_slots.hpp), and segments of kind memory,
 // whose bytes are the program's. They are appended by the region, zeroed, at an open that asks for
 // more bytes; a crash leaves them whole or not at all, so this room writes nothing to the medium by
 // itself, and orders nothing: S1 to S5 of transaction/shadow_engine.cpp and SR1 to SR6 of

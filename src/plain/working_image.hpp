@@ -15,12 +15,12 @@
 // (paging/written_pages.hpp); where it does not, all. Which lines: those that differ from home.
 //
 // Invariants.
-//  PM1 A page that is not listed, and that was not stored to since the kernel was last asked, equals
-//     its home. A page of a private mapping that is no copy yet is its home.
+//  PM1 A page that is not listed, and that was not stored to since the kernel was last queried,
+//      equals its home. A page of a private mapping that is no copy yet is its home.
 //  PM2 A page is listed until settle() says that all listed pages equal their homes: a commit that
-//     fails forgets no change, and the next commit, or an abort, finds it again.
+//      fails forgets no change, and the next commit, or an abort, finds it again.
 //  PM3 Homes change only by a commit, which stores to them what the image has, and restore() and
-//     find_changes() read them while no commit runs.
+//      find_changes() read them while no commit runs.
 //
 // Concurrency. None: one thread stores, commits and aborts.
 // Errors. errc::no_space: no addresses, or no memory, for the image.
@@ -47,8 +47,8 @@ class working_image {
     /// How pages with stores are found.
     enum class way : u8 { written, all };
 
-    /// Of the region's segments of kind memory, all of it equal to the homes. The region outlives
-    /// the image. Finds pages by `best`, or by `all` if the kernel does not support it.
+    /// An image of the region's segments of kind memory, all of it equal to the homes. The region
+    /// outlives the image. Finds pages by `best`, or by `all` if the kernel does not support it.
     [[nodiscard]] static result<std::unique_ptr<working_image>> make(region& r, way best);
     working_image(const working_image&) = delete;
     working_image& operator=(const working_image&) = delete;

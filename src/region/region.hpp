@@ -148,7 +148,7 @@ class region {
     [[nodiscard]] bool read_only() const noexcept { return read_only_; }
     [[nodiscard]] bool is_volatile() const noexcept { return !file_.is_open(); }
     [[nodiscard]] const std::filesystem::path& path() const noexcept { return path_; }
-    /// Of the open file, for mappings of its own; -1: the region is volatile.
+    /// The open file's, for further mappings of it; -1: the region is volatile.
     [[nodiscard]] int descriptor() const noexcept { return file_.get(); }
     /// Whether it is mapped at the same address each time it is opened for writing.
     [[nodiscard]] bool keeps_address() const noexcept {

@@ -1,4 +1,4 @@
-// What a crash leaves of plain memory: the last commit, to the byte. A process is killed at a
+// A crash leaves the last commit of plain memory, to the byte. A process is killed at a
 // random instant while it stores, commits and aborts; each transaction follows from its number.
 // Power failures: crashlab/targets/plain_cases.cpp.
 #include "base/random.hpp"

@@ -1,4 +1,4 @@
-// What plain memory is not opened from, and who may not change it.
+// Files that are not opened as plain memory, and callers that may not change it.
 #include <holdfast/plain.hpp>
 #include <holdfast/result.hpp>
 

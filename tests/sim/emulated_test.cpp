@@ -54,7 +54,7 @@ shadow_config with_one_tlb() {
     return c;
 }
 
-/// What the machines count, and the lines.
+/// The machines' counts, and the lines.
 struct observed {
     lines_of_transactions lines;
     shadow_machine<> shadow{with_one_tlb(), pages};
