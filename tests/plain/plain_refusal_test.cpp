@@ -3,6 +3,7 @@
 #include <holdfast/result.hpp>
 
 #include "memories.hpp"
+#include "transaction/shadow_slots.hpp"
 
 #include <thread>
 
@@ -70,6 +71,51 @@ TEST_F(refused_memories, a_change_of_one_that_is_open_for_inspection) {
         }
         EXPECT_EQ(fingerprint_of(each), before);
     }
+}
+
+/// The entry of the first used slot, as an offset in the file; 0: there is none.
+u64 entry_of_used_slot(const region& r) {
+    for (const segment& s : r.segments()) {
+        if (s.kind != segment_kind::slots) continue;
+        const slot_segment lies(s);
+        for (u64 i = 0; i < lies.slots(); ++i) {
+            if (r.at<slot_entry>(lies.entry_at(i))->name.load() != 0) return lies.entry_at(i);
+        }
+    }
+    return 0;
+}
+
+TEST_F(refused_memories, a_table_of_second_slots_that_is_damaged_after_a_crash) {
+    u64 entry = 0;
+    {
+        plain::machine_options o;
+        o.bytes = options().bytes;
+        const auto m = must(plain::machine::open(file, o));
+        m->memory()[100] = std::byte{1};
+        must(m->commit());
+        entry = entry_of_used_slot(m->file());
+        ASSERT_NE(entry, 0U);
+    }  // as a kill leaves it
+    const u64 damaged = 5;
+    patch(file, entry, &damaged, sizeof damaged);
+    const auto before = fingerprint_of(file);
+    for (const open_mode mode : {open_mode::inspect, open_mode::open_or_create}) {
+        plain_options o = options();
+        o.region.mode = mode;
+        const auto opened = plain_memory::open(file, o);
+        ASSERT_FALSE(opened);
+        EXPECT_EQ(opened.error().code, errc::corrupt);
+        EXPECT_NE(opened.error().to_string().find("second slots"), std::string::npos);
+        EXPECT_EQ(fingerprint_of(file), before) << "nothing is changed";
+    }
+}
+
+TEST_F(refused_memories, a_region_without_room_for_second_slots) {
+    plain_options o = options();
+    o.region.max_size = u64{4} << 16;
+    const auto opened = plain_memory::open(dir / "new.hf", o);
+    ASSERT_FALSE(opened);
+    EXPECT_EQ(opened.error().code, errc::no_space);
 }
 
 TEST_F(refused_memories, more_bytes_than_a_region_may_have) {
