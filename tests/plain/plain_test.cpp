@@ -116,10 +116,15 @@ TEST_P(plain_machine, compares_the_pages_that_were_stored_to_if_the_kernel_tells
     const bool is_told = m->image().how() == plain::working_image::way::written;
     const u64 each = is_told ? 1 : m->memory().size() / 4096;
     for (u64 round = 1; round <= 3; ++round) {
-        word(*m, 5 * words_per_page) = round;
+        word(*m, 5 * round * words_per_page) = round;
         commit(*m);
         EXPECT_EQ(m->image().pages_compared(), round * each);
     }
+    must(m->close());
+    m = open();  // pages that the open has copied were not stored to
+    word(*m, 7 * words_per_page) = 1;
+    must(m->abort());
+    EXPECT_EQ(m->image().pages_compared(), each);
 }
 
 TEST_P(plain_machine, grows_when_it_is_opened_for_more_bytes) {
@@ -162,6 +167,7 @@ TEST_P(plain_machine_in_place, keeps_the_changes_of_a_commit_that_found_no_room)
     // Less of it fits.
     for (u64 p = 10; p < pages; ++p) word(*m, p * words_per_page + 3) = 0;
     commit(*m);
+    EXPECT_EQ(m->lines_committed(), 1U + 10) << "each once, though pages were found twice";
     for (u64 p = 0; p < pages; ++p) word(*m, p * words_per_page + 3) = 5;
     ASSERT_FALSE(m->commit());
     must(m->abort());
@@ -172,6 +178,21 @@ TEST_P(plain_machine_in_place, keeps_the_changes_of_a_commit_that_found_no_room)
     m = must(plain::machine::open(file, o));
     EXPECT_EQ(word(*m, 9 * words_per_page + 3), 2U);
     EXPECT_EQ(word(*m, 10 * words_per_page + 3), 0U);
+}
+
+TEST_P(plain_machine_in_place, finds_pages_of_every_segment_after_a_commit_that_found_no_room) {
+    auto o = options(u64{1} << 20);
+    o.file.max_size = u64{8} << 20;
+    must(must(plain::machine::open(file, o))->close());
+    o.bytes = u64{6} << 20;  // a second segment
+    auto m = must(plain::machine::open(file, o));
+    const u64 first_of_second = (u64{1} << 20) / 8;
+    const u64 words = m->memory().size() / 8;
+    for (u64 w = first_of_second; w < words; w += words_per_page) word(*m, w) = 1;
+    ASSERT_FALSE(m->commit());
+    word(*m, 0) = 2;  // found after those of the second segment
+    must(m->abort());
+    for (u64 w = 0; w < words; w += words_per_page) ASSERT_EQ(word(*m, w), 0U) << "word " << w;
 }
 
 TEST_P(plain_machine_in_place, goes_on_when_there_are_fewer_slots_than_pages) {
