@@ -165,25 +165,30 @@ TEST_P(plain_machine_in_place, keeps_the_changes_of_a_commit_that_found_no_room)
     EXPECT_NE(refused.error().why.find("second slot"), std::string::npos);
     EXPECT_EQ(word(*m, 3), 2U) << "the program's stores are there";
     // Less of it fits.
-    for (u64 p = 10; p < pages; ++p) word(*m, p * words_per_page + 3) = 0;
+    for (u64 p = 0; p < pages; ++p) word(*m, p * words_per_page + 3) = p < 10 ? 6 : 0;
     commit(*m);
     EXPECT_EQ(m->lines_committed(), 1U + 10) << "each once, though pages were found twice";
     for (u64 p = 0; p < pages; ++p) word(*m, p * words_per_page + 3) = 5;
     ASSERT_FALSE(m->commit());
     must(m->abort());
     for (u64 p = 0; p < pages; ++p) {
-        ASSERT_EQ(word(*m, p * words_per_page + 3), p < 10 ? 2U : 0U) << "page " << p;
+        ASSERT_EQ(word(*m, p * words_per_page + 3), p < 10 ? 6U : 0U) << "page " << p;
     }
     m.reset();
     m = must(plain::machine::open(file, o));
-    EXPECT_EQ(word(*m, 9 * words_per_page + 3), 2U);
+    EXPECT_EQ(word(*m, 9 * words_per_page + 3), 6U);
     EXPECT_EQ(word(*m, 10 * words_per_page + 3), 0U);
 }
 
 TEST_P(plain_machine_in_place, finds_pages_of_every_segment_after_a_commit_that_found_no_room) {
     auto o = options(u64{1} << 20);
     o.file.max_size = u64{8} << 20;
-    must(must(plain::machine::open(file, o))->close());
+    {
+        auto m = must(plain::machine::open(file, o));
+        word(*m, 8) = 1;  // a log comes between the segments of memory
+        commit(*m);
+        must(m->close());
+    }
     o.bytes = u64{6} << 20;  // a second segment
     auto m = must(plain::machine::open(file, o));
     const u64 first_of_second = (u64{1} << 20) / 8;
