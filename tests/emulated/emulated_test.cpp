@@ -1,5 +1,5 @@
 // A cross-check of the accessors' traces: the same work by a program that reports nothing, traced
-// by an emulator (sim/qemu/trace_plugin.cpp).
+// by an emulator (tools/qemu_trace/trace_plugin.cpp).
 #include "emulated_work.hpp"
 #include "sim/log_machine.hpp"
 #include "sim/shadow_machine.hpp"

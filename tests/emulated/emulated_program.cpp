@@ -1,5 +1,5 @@
-// A program with plain loads and stores, which knows of no simulator: tests/sim/emulated_test.cpp
-// has it run by an emulator with the tracing plugin.
+// A program with plain loads and stores, which knows of no simulator: emulated_test.cpp has it run
+// by an emulator with the tracing plugin.
 #include "emulated_work.hpp"
 
 #include <sys/mman.h>

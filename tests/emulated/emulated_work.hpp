@@ -1,5 +1,5 @@
-// tests/sim/emulated_work.hpp: transactions on an array and a hash table, once for a program that
-// an emulator traces and once for accessors that report what they do.
+// tests/emulated/emulated_work.hpp: transactions on an array and a hash table, once for a program
+// that an emulator traces and once for accessors that report what they do.
 #pragma once
 
 #include "base/random.hpp"
