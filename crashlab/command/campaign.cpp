@@ -66,6 +66,35 @@ void run_round(laboratory& lab, const campaign_options& o, u64 round, double mos
     ++r.rounds;
 }
 
+/// Required, and reached by no target.
+std::vector<std::string> missed_points(const std::vector<target_result>& results) {
+    campaign_report all;
+    for (const target_result& r : results) {
+        all.targets.push_back(target_summary_of(*r.target, r.counted, r.rounds, r.seconds));
+    }
+    return all.totals().points_missed;
+}
+
+bool has_to_reach(const target_result& r, const std::vector<std::string>& points) {
+    const auto& own = r.target->points;
+    return std::ranges::any_of(
+        own, [&](std::string_view p) { return std::ranges::find(points, p) != points.end(); });
+}
+
+/// A share of the budget may be too short for the persist points of a target, on a slow machine.
+/// The targets that have to reach a missed one get whole rounds then.
+void reach_points(laboratory& lab, const campaign_options& o, std::vector<target_result>& results) {
+    constexpr u64 whole_rounds = 3;
+    for (target_result& r : results) {
+        for (u64 i = 0; i < whole_rounds && !r.found; ++i) {
+            if (!has_to_reach(r, missed_points(results))) break;
+            run_round(lab, o, i, 0, r);
+            if (o.live) show(r, r.seconds);
+            if (was_cut_short()) return;
+        }
+    }
+}
+
 }  // namespace
 
 limits limits_of_round(u64 round) noexcept {
@@ -118,6 +147,7 @@ std::vector<target_result> run_campaign(laboratory& lab, const campaign_options&
             is_over = false;
         }
     }
+    if (o.budget_seconds != 0 && o.trace.empty()) reach_points(lab, o, results);
     return results;
 }
 

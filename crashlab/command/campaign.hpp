@@ -11,8 +11,9 @@ namespace hf::lab {
 
 struct campaign_options {
     std::vector<const target_description*> targets;
-    double budget_seconds = 0;  ///< 0: only `rounds` limits the campaign
-    u64 rounds = 0;             ///< of each target; 0: only the budget limits the campaign
+    /// 0: only `rounds` limits the campaign. Rounds for missed persist points come on top.
+    double budget_seconds = 0;
+    u64 rounds = 0;  ///< of each target; 0: only the budget limits the campaign
     u64 seed = 1;
     persistence mode = persistence::pcso;
     u64 schedules = 0;  ///< additional schedules in each round of a target with threads

@@ -349,6 +349,17 @@ TEST(a_campaign, gives_threads_many_schedules) {
     EXPECT_GE(with.at(0).seed_of_finding, seed_of_schedule(1, 0));
 }
 
+TEST(a_campaign, gives_a_target_that_lacks_a_point_whole_rounds_after_its_budget) {
+    laboratory lab;
+    std::vector<target_description> all{rack_case(rack_bug::none)};
+    campaign_options o;
+    o.targets = {&all[0]};
+    o.budget_seconds = 0.001;
+    const u64 rounds = run_campaign(lab, o).at(0).rounds;
+    all[0].points.push_back("rack X9: a point that no run reaches");
+    EXPECT_EQ(run_campaign(lab, o).at(0).rounds, rounds + 3);
+}
+
 // --------------------------------------------------------------------------------- several files
 
 TEST(two_files, whose_count_comes_first_are_found_and_found_again) {
