@@ -1,6 +1,6 @@
-// tools/qemu_trace/plugin_api.hpp: the part of QEMU's plugin interface that trace_plugin.cpp calls, as its
-// documentation describes it (docs/devel/tcg-plugins). Debian's qemu-user has the interface and
-// no header for it. Version 1: QEMU 4.2 to 8.2.
+// tools/qemu_trace/plugin_api.hpp: the part of QEMU's plugin interface that trace_plugin.cpp calls,
+// as its documentation describes it (docs/devel/tcg-plugins). Debian's qemu-user has the interface
+// and no header for it. Version 1: QEMU 4.2 to 8.2.
 #pragma once
 
 #include <cstddef>

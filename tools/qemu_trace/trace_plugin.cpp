@@ -1,5 +1,5 @@
-// tools/qemu_trace/trace_plugin.cpp: a plugin for QEMU's user mode that writes the memory accesses of an
-// unmodified x86-64 program as a trace (sim/trace.hpp).
+// tools/qemu_trace/trace_plugin.cpp: a plugin for QEMU's user mode that writes the memory accesses
+// of an unmodified x86-64 program as a trace (sim/trace.hpp).
 //
 //     qemu-x86_64 -plugin hf_qemu_trace.so,out=FILE,heap=BYTES,begin=SYMBOL,commit=SYMBOL PROGRAM
 //
@@ -13,8 +13,8 @@
 //
 // Concurrency. Threads of the program are cores 0 to 3, by their numbers modulo 4; a lock orders
 // their events.
-#include "tools/qemu_trace/plugin_api.hpp"
 #include "sim/trace.hpp"
+#include "tools/qemu_trace/plugin_api.hpp"
 
 #include <sys/syscall.h>
 
