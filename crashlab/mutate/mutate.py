@@ -32,7 +32,7 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 PLACE = ROOT / "build" / "mutate"
 TREE = PLACE / "tree"
 COPIED = ["CMakeLists.txt", "CMakePresets.json", "README.md", "bench", "cmake", "crashlab",
-          "examples", "fuzz", "include", "src", "tests", "tools"]
+          "examples", "fuzz", "include", "sim", "src", "tests", "tools"]
 HUNT = TREE / "build" / "lab" / "crashlab" / "hf_hunt"
 TESTS = TREE / "build" / "tests"
 HUNT_RULE = """

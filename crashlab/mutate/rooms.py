@@ -21,7 +21,7 @@ import pathlib
 import re
 
 # Where rooms are.
-TOPS = ("src", "tools")
+TOPS = ("src", "tools", "sim")
 
 
 class Room:

@@ -7,6 +7,7 @@
 #include "crashlab/targets/hot_cases.hpp"
 #include "crashlab/targets/in_place_case.hpp"
 #include "crashlab/targets/journal_cases.hpp"
+#include "crashlab/targets/plain_cases.hpp"
 #include "crashlab/targets/region_case.hpp"
 #include "crashlab/targets/section_cases.hpp"
 #include "crashlab/targets/section_graph_cases.hpp"
@@ -31,9 +32,10 @@ const std::vector<target_description>& all_targets() {
             }
         }
         for (const auto* cases :
-             {&committed_cases(), &transaction_cases(), &heap_cases(), &journal_cases(),
-              &clht_cases(), &art_cases(), &hot_cases(), &bwtree_cases(), &eager_masstree_cases(),
-              &swept_cases(), &swept_thread_cases(), &section_cases(), &section_graph_cases()}) {
+             {&committed_cases(), &transaction_cases(), &plain_cases(), &heap_cases(),
+              &journal_cases(), &clht_cases(), &art_cases(), &hot_cases(), &bwtree_cases(),
+              &eager_masstree_cases(), &swept_cases(), &swept_thread_cases(), &section_cases(),
+              &section_graph_cases()}) {
             found.insert(found.end(), cases->begin(), cases->end());
         }
         found.push_back(in_place_case());

@@ -26,6 +26,7 @@ enum class discipline : std::uint8_t {
     transaction = 5,  ///< objects changed by transactions (transaction.hpp)
     eager = 6,        ///< indexes whose every operation is durable (docs/eager.md)
     section = 7,      ///< a cut between the outermost critical sections of a program (section.h)
+    plain = 8,        ///< user memory changed by transactions of plain stores (plain.hpp)
 };
 
 [[nodiscard]] std::string_view to_string(medium_kind m) noexcept;

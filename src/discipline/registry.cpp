@@ -21,8 +21,9 @@ constinit std::array<row, most> rows{{
     {discipline::transaction, "transaction", "it holds objects of a heap", true, false, false},
     {discipline::eager, "eager", "it holds another index", true, false, false},
     {discipline::section, "section", by_program, true, true, false},
+    {discipline::plain, "plain", by_program, true, false, false},
 }};
-constinit std::size_t count = 7;
+constinit std::size_t count = 8;
 
 }  // namespace
 

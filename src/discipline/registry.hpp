@@ -8,7 +8,7 @@
 // A program that brings a discipline of its own calls add() before it opens a region.
 // tests/made_up is an example: a discipline of a hundred lines, with its row, verbs and lab target.
 //
-// Numbers. They lie on the medium: 1 to 7 are Holdfast's, those up to 127 are kept for it, and
+// Numbers. They lie on the medium: 1 to 8 are Holdfast's, those up to 127 are kept for it, and
 // 128 to 255 are for other programs. A number is never used again.
 //
 // Threads. add() must have returned before another thread calls any function of this file.
@@ -40,7 +40,7 @@ struct row {
 [[nodiscard]] const row* find(discipline d) noexcept;
 /// In the order of their numbers.
 [[nodiscard]] std::span<const row> all() noexcept;
-/// "transient, logged, ... or section".
+/// "transient, logged, ... or plain".
 [[nodiscard]] std::string all_names();
 /// Aborts the process if the number is taken, or if 32 are known.
 void add(const row& r);

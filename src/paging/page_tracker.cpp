@@ -2,11 +2,11 @@
 
 #include "base/check.hpp"
 #include "base/clock.hpp"
+#include "paging/differing_lines.hpp"
 
 #include <sys/mman.h>
 
 #include <bit>
-#include <cstring>
 
 namespace hf {
 
@@ -16,26 +16,6 @@ constexpr u64 lines_of_page = small_page / line_size;
 static_assert(lines_of_page == 64, "a mask has 64 bits");
 constexpr u64 first_page = header_bytes / small_page;
 constexpr u64 every_line = ~u64{0};
-
-bool differs(const std::byte* a, const std::byte* b) noexcept {
-    u64 mine[line_size / sizeof(u64)];
-    u64 base[line_size / sizeof(u64)];
-    std::memcpy(mine, a, line_size);
-    std::memcpy(base, b, line_size);
-    u64 difference = 0;
-    for (std::size_t i = 0; i < std::size(mine); ++i) difference |= mine[i] ^ base[i];
-    return difference != 0;
-}
-
-/// A mask of the page's lines that differ from the base; lines in `known` are not compared.
-u64 differing_lines(const std::byte* page, const std::byte* base, u64 known) noexcept {
-    u64 found = 0;
-    for (u64 left = ~known; left != 0; left &= left - 1) {
-        const auto line = static_cast<u64>(std::countr_zero(left));
-        found |= u64{differs(page + line * line_size, base + line * line_size)} << line;
-    }
-    return found;
-}
 
 }  // namespace
 

@@ -150,6 +150,8 @@ class region {
     [[nodiscard]] result<void> check_files() const;
     [[nodiscard]] bool is_volatile() const noexcept { return !file_.is_open(); }
     [[nodiscard]] const std::filesystem::path& path() const noexcept { return path_; }
+    /// The open file's, for further mappings of it; -1: the region is volatile.
+    [[nodiscard]] int descriptor() const noexcept { return file_.get(); }
     /// Whether it is mapped at the same address each time it is opened for writing.
     [[nodiscard]] bool keeps_address() const noexcept {
         return (super().features & layout::feature_keeps_address) != 0;

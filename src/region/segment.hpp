@@ -15,6 +15,7 @@ enum class segment_kind : u8 {
     log = 2,          ///< undo and commit records of lanes
     slots = 3,        ///< second slots of pages, and their table: the shadow engine's
     section_log = 4,  ///< undo logs of sections in graph mode (section/graph)
+    memory = 5,       ///< a program's own, changed by its plain stores (plain/)
 };
 
 struct registered_kind {
@@ -26,6 +27,7 @@ inline constexpr registered_kind segment_kinds[] = {
     {segment_kind::log, "log"},
     {segment_kind::slots, "slots"},
     {segment_kind::section_log, "section log"},
+    {segment_kind::memory, "memory"},
 };
 
 /// nullopt: an unregistered kind.

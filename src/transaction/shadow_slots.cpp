@@ -92,11 +92,13 @@ void shadow_slots::give_back(slot& s) {
 u64 shadow_slots::bound() const {
     // So that the crash lab sees growth and consolidation in short runs.
     if constexpr (crashes_throw) return first_slot_pages(region_.max_pages()) + 1;
-    u64 heap = 0;
+    u64 pages = 0;
     for (const segment& s : region_.segments()) {
-        if (s.kind == segment_kind::heap) heap += s.pages;
+        const bool has_lines = s.kind == segment_kind::heap || s.kind == segment_kind::memory;
+        if (has_lines) pages += s.pages;
     }
-    return std::max(first_slot_pages(region_.max_pages()), std::min(heap, region_.max_pages() / 2));
+    return std::max(first_slot_pages(region_.max_pages()),
+                    std::min(pages, region_.max_pages() / 2));
 }
 
 bool shadow_slots::grow() {

@@ -15,7 +15,7 @@ namespace {
 
 TEST(registry, names_each_discipline_once_in_the_order_of_numbers) {
     const auto all = registry::all();
-    ASSERT_EQ(all.size(), 7U);
+    ASSERT_EQ(all.size(), 8U);
     for (std::size_t i = 0; i < all.size(); ++i) {
         EXPECT_EQ(static_cast<std::size_t>(all[i].number), i + 1);
         EXPECT_EQ(registry::find(all[i].number), &all[i]);
@@ -23,10 +23,10 @@ TEST(registry, names_each_discipline_once_in_the_order_of_numbers) {
         EXPECT_NE(registry::all_names().find(all[i].name), std::string::npos);
         EXPECT_FALSE(all[i].contents.empty());
     }
-    EXPECT_EQ(registry::find(discipline{8}), nullptr);
+    EXPECT_EQ(registry::find(discipline{9}), nullptr);
     EXPECT_EQ(to_string(discipline{0}), "unknown");
     EXPECT_EQ(registry::all_names(),
-              "transient, logged, incll, snapshot, transaction, eager or section");
+              "transient, logged, incll, snapshot, transaction, eager, section or plain");
 }
 
 TEST(registry, keeps_its_order_and_refuses_a_number_that_is_taken) {

@@ -6,6 +6,8 @@
 
 #include <rapidcheck.h>
 
+#include <cstring>
+#include <span>
 #include <vector>
 
 namespace hf::shadow {
@@ -29,6 +31,15 @@ TEST(journal_record, two_pages_take_one_line_and_a_third_another) {
     EXPECT_EQ(record_lines(3), 2U);
     EXPECT_EQ(record_lines(4), 2U);
     EXPECT_EQ(record_lines(5), 3U);
+}
+
+TEST(journal_record, may_end_where_the_journal_does) {
+    for (const std::size_t n : {0, 1, 3}) {
+        const auto bytes = written(42, changes_of(n));
+        const std::span<const std::byte> all(bytes);
+        EXPECT_TRUE(read_record(all.first(record_bytes(n)), 42)) << n;
+        EXPECT_FALSE(read_record(all.first(record_bytes(n) - 1), 42)) << n;
+    }
 }
 
 TEST(journal_record, is_read_as_it_was_written) {
@@ -55,6 +66,14 @@ TEST(journal_record, an_empty_journal_has_none) {
     EXPECT_FALSE(read_record(zeros, 1));
     EXPECT_FALSE(read_record({}, 1));
     EXPECT_FALSE(read_record(std::span(zeros).first(15), 1));
+}
+
+TEST(journal_record, of_number_zero_is_none_even_with_its_checksum) {
+    const u64 head = 0;
+    const u64 checksum = detail::record_checksum(head, nullptr, 0);
+    std::vector<std::byte> bytes(line_size);
+    std::memcpy(bytes.data() + sizeof head, &checksum, sizeof checksum);
+    EXPECT_FALSE(read_record(bytes, 0));
 }
 
 TEST(journal_record, that_is_cut_short_is_none) {

@@ -77,6 +77,15 @@ TEST(replay, counts_changes_of_entries_that_are_not_there) {
     EXPECT_EQ(table[1], table_entry{});
 }
 
+TEST(replay, changes_no_entry_past_the_table) {
+    written_journal journal(1);
+    journal.add({{2, 1, 1}});
+    auto entries = table_of(3);
+    const auto before = entries;
+    EXPECT_EQ(replay_into(std::span(entries).first(2), journal.bytes, 1).unknown, 1U);
+    EXPECT_EQ(entries, before);
+}
+
 RC_GTEST_PROP(replay, twice_is_replay_once, (std::vector<std::tuple<u8, u64, u64>> drawn)) {
     written_journal journal(1);
     for (const auto& [page, mask, value] : drawn) {

@@ -1,6 +1,8 @@
 // Caches against sets kept by hand, and the levels' dirty lines.
 #include "sim/caches.hpp"
 
+#include "sim/core_clock.hpp"
+
 #include <gtest/gtest.h>
 #include <rapidcheck/gtest.h>
 
@@ -122,6 +124,24 @@ TEST(caches, a_store_takes_the_line_from_other_cores) {
     c.access(0, 1, true);
     c.access(1, 1, true);
     EXPECT_NE(c.access(0, 1, false), caches::found::l1);
+}
+
+TEST(core_clock, takes_longer_for_each_level_that_is_farther_away) {
+    counters n;
+    const latencies takes;
+    core_clock clock(takes, n);
+    double sum = 0;
+    const auto expect_of = [&](caches::found where, double ns) {
+        clock.accessed(where, true);
+        sum += takes.access + ns;
+        EXPECT_DOUBLE_EQ(n.ns[dram], sum);
+    };
+    expect_of(caches::found::l1, 0);
+    expect_of(caches::found::l2, takes.l2);
+    expect_of(caches::found::llc, takes.llc);
+    EXPECT_EQ(n.memory_reads, 0U);
+    expect_of(caches::found::memory, takes.llc + media[dram].read_ns);
+    EXPECT_EQ(n.memory_reads, 1U);
 }
 
 }  // namespace

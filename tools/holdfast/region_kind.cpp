@@ -7,6 +7,7 @@
 #include "map/copy.hpp"
 #include "objects.hpp"
 #include "other_checks.hpp"
+#include "plain/machine.hpp"
 #include "transaction/transaction_area.hpp"
 
 #include <algorithm>
@@ -47,6 +48,24 @@ result<detail::image_facts> copy_sections(const std::filesystem::path& from,
     return detail::make_ready_copy(from, to, replace, progress, {settle_sections, none});
 }
 
+/// Opening plain memory brings lines home.
+result<void> settle_plain(const std::filesystem::path& image, discipline /*kind*/) {
+    plain::machine_options o;
+    o.file.mode = open_mode::open_existing;
+    o.bytes = 0;
+    auto opened = plain::machine::open(image, o);
+    return opened ? (*opened)->close() : tl::unexpected(opened.error());
+}
+
+result<detail::image_facts> copy_plain(const std::filesystem::path& from,
+                                       const std::filesystem::path& to, bool replace,
+                                       const detail::copy_progress& progress) {
+    const auto none = [](const std::filesystem::path&, const std::filesystem::path&, discipline) {
+        return result<void>();
+    };
+    return detail::make_ready_copy(from, to, replace, progress, {settle_plain, none});
+}
+
 std::vector<region_kind>& kinds() {
     static std::vector<region_kind> all{
         {discipline::logged, check_map, copy_store, heap_view::read_map, no_facts},
@@ -57,6 +76,7 @@ std::vector<region_kind>& kinds() {
          describe_transactions},
         {discipline::eager, check_eager, copy_store, heap_view::read_eager, no_facts},
         {discipline::section, check_header, copy_sections, heap_view::read_none, no_facts},
+        {discipline::plain, check_plain, copy_plain, heap_view::read_none, describe_transactions},
     };
     return all;
 }
