@@ -40,9 +40,10 @@ if(HF_MUTATION)
   message(STATUS "HF_MUTATION=${HF_MUTATION}: this build is broken on purpose")
 endif()
 
-# hf_compiled_as(<target> <rooms | programs | tests | hot | indexes>): what the build saves on targets
-# of that kind; hot is what other targets hold but is worth optimising as a room is. Tests of indexes
-# are a kind of their own: under sanitizers, to optimise one takes two minutes and saves seconds.
+# hf_compiled_as(<target> <rooms | programs | tests | hot | indexes>): what the build saves on
+# targets of that kind; hot is what other targets hold but is worth optimising as a room is. Tests
+# of indexes are a kind of their own: under sanitizers, to optimise one takes two minutes and saves
+# seconds.
 #
 # HF_TOGETHER: the files of a target are compiled as one. Every header is then read once a target
 # and not once a file, which is most of what a build costs. Anonymous namespaces of one target must

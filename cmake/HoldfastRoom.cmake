@@ -91,8 +91,8 @@ endfunction()
 # A GoogleTest program; each of its tests (TOGETHER: all of them) is one of ctest's, labelled with
 # the room (the directory's name). `../scratch.cpp` among the sources means the library that holds
 # it. A test that has run for nine tenths of its time says where it hangs and ends
-# (tests/support/watchdog.hpp). Where the list file sets HF_HOT_TESTS to a kind (hf_compiled_as), its
-# tests are worth optimising in some presets, as rooms are.
+# (tests/support/watchdog.hpp). Where the list file sets HF_HOT_TESTS to a kind (hf_compiled_as),
+# its tests are worth optimising in some presets, as rooms are.
 #
 # Tests about threads also bear the label `concurrency`, which the ThreadSanitizer stage runs: those
 # that say so, and those whose program or sources are named after concurrency, races or threads.

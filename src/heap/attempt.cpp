@@ -17,8 +17,8 @@ namespace {
     transaction::fail({errc::no_space, "change the heap", "", why, "use several objects"});
 }
 
-/// Pointers that a transaction may decrement: each may put a line of 64 bytes with its head into the
-/// commit record, which may take a quarter of the region's room for logs.
+/// Pointers that a transaction may decrement: each may put a line of 64 bytes with its head into
+/// the commit record, which may take a quarter of the region's room for logs.
 u64 pointers_for(const region& r) {
     constexpr u64 bytes_each = 96;
     constexpr u64 least = 64;

@@ -91,7 +91,7 @@ result<detail::image_facts> copy_unverified(const std::filesystem::path& from,
         return settle(image, kind);
     };
     const auto none = [](const std::filesystem::path&, const std::filesystem::path&, discipline) {
-        return result<std::vector<detail::spare_range>>(std::in_place);
+        return result<std::vector<detail::spare_range>>();
     };
     return detail::make_ready_copy(from, to, false, progress, {by_kind, none});
 }

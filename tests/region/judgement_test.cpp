@@ -170,7 +170,7 @@ TEST_F(judgement, of_every_number_of_a_byte_in_the_superblock_is_what_its_range_
     for (unsigned n = 0; n < 256; ++n) {
         const u8 value = static_cast<u8>(n);
         both([&](superblock& s) { s.kind = static_cast<discipline>(value); });
-        EXPECT_EQ(code(), n >= 1 && n <= 7 ? std::nullopt : std::optional(errc::incompatible)) << n;
+        EXPECT_EQ(code(), n >= 1 && n <= 8 ? std::nullopt : std::optional(errc::incompatible)) << n;
         both([&](superblock& s) { s.clean = value; });
         EXPECT_EQ(code(), n <= 1 ? std::nullopt : std::optional(errc::corrupt)) << n;
         both([&](superblock& s) { s.window_bits = value; });

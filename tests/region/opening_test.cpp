@@ -79,7 +79,7 @@ TEST_F(opening, accepts_every_option_up_to_its_bound_in_every_mode) {
     }
     o = small_options();
     for (int v = 0; v < 256; ++v) {
-        if (v >= 1 && v <= 7 && v != static_cast<int>(discipline::incll)) continue;
+        if (v >= 1 && v <= 8 && v != static_cast<int>(discipline::incll)) continue;
         o.kind = static_cast<discipline>(v);
         EXPECT_EQ(accepts(o, "discipline is unknown"), o.kind == discipline::incll) << v;
     }

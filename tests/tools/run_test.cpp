@@ -53,12 +53,6 @@ TEST_F(run_verb, returns_the_programs_exit_code_and_passes_its_arguments) {
     EXPECT_EQ(o.out, "--file a b\n");
 }
 
-TEST_F(run_verb, takes_two_dashes_as_the_end_of_its_options) {
-    EXPECT_EQ(holdfast({"run", "--", "sh", "-c", "exit 7"}).code, 7);
-    EXPECT_EQ(holdfast({"run", "--report", "--", "sh", "-c", "exit 7"}).code, 7);
-    EXPECT_EQ(holdfast({"run", "--"}).code, 2);
-}
-
 TEST_F(run_verb, refuses_what_cannot_be_run) {
     const auto code_of = [](const std::string& program) {
         const outcome o = holdfast({"run", program});

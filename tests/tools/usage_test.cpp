@@ -11,8 +11,8 @@ namespace {
 
 using arguments = std::vector<std::string>;
 
-const arguments verbs{"serve", "info", "check", "inspect", "repair",
-                      "copy",  "dump", "load",  "doctor",  "run"};
+const arguments verbs{"serve",   "info", "check", "inspect", "repair", "copy",
+                      "compact", "dump", "load",  "doctor",  "run"};
 
 TEST(command_line, helps) {
     const outcome o = holdfast({"--help"});
@@ -112,9 +112,9 @@ TEST(command_line, is_completed_by_the_shell) {
         return o.out;
     };
     EXPECT_EQ(completed(HF_PROGRAM " ''"),
-              "serve info check inspect repair copy dump load doctor run bench help ");
+              "serve info check inspect repair copy compact dump load doctor run bench help ");
     EXPECT_EQ(completed(HF_PROGRAM " d"), "dump doctor ");
-    EXPECT_EQ(completed(HF_PROGRAM " help c"), "check copy ");
+    EXPECT_EQ(completed(HF_PROGRAM " help c"), "check copy compact ");
     EXPECT_EQ(completed(HF_PROGRAM " copy --"), "--help --force --skip-damaged --json --version ");
     EXPECT_EQ(completed(HF_PROGRAM " serve --max-"),
               "--max-value --max-output --max-connections --max-size ");

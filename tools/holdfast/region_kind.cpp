@@ -39,13 +39,17 @@ result<void> settle_sections(const std::filesystem::path& image, discipline /*ki
                     hf_section_error(), "look at the original with `holdfast check`"});
 }
 
+/// For a discipline whose copies are not checked, and whose free pages are not known.
+result<std::vector<detail::spare_range>> no_spare_ranges(const std::filesystem::path& /*image*/,
+                                                         const std::filesystem::path& /*from*/,
+                                                         discipline /*kind*/) {
+    return {};
+}
+
 result<detail::image_facts> copy_sections(const std::filesystem::path& from,
                                           const std::filesystem::path& to, bool replace,
                                           const detail::copy_progress& progress) {
-    const auto none = [](const std::filesystem::path&, const std::filesystem::path&, discipline) {
-        return result<std::vector<detail::spare_range>>();
-    };
-    return detail::make_ready_copy(from, to, replace, progress, {settle_sections, none});
+    return detail::make_ready_copy(from, to, replace, progress, {settle_sections, no_spare_ranges});
 }
 
 /// Opening plain memory brings lines home.
@@ -60,10 +64,7 @@ result<void> settle_plain(const std::filesystem::path& image, discipline /*kind*
 result<detail::image_facts> copy_plain(const std::filesystem::path& from,
                                        const std::filesystem::path& to, bool replace,
                                        const detail::copy_progress& progress) {
-    const auto none = [](const std::filesystem::path&, const std::filesystem::path&, discipline) {
-        return result<void>();
-    };
-    return detail::make_ready_copy(from, to, replace, progress, {settle_plain, none});
+    return detail::make_ready_copy(from, to, replace, progress, {settle_plain, no_spare_ranges});
 }
 
 std::vector<region_kind>& kinds() {

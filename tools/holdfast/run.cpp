@@ -97,8 +97,7 @@ error error_of(errc code, const std::string& where, std::string why, std::string
     return {code, "run the program", where, std::move(why), std::move(next)};
 }
 
-int run(const run_arguments& a, std::vector<std::string> words) {
-    if (!words.empty() && words[0] == "--") words.erase(words.begin());  // ends the options
+int run(const run_arguments& a, const std::vector<std::string>& words) {
     if (words.empty() || words[0].empty()) {
         return complain({errc::usage, "understand the arguments", "", "no program was given",
                          "see `holdfast run --help`"});
@@ -142,9 +141,8 @@ constexpr const char* remarks =
     "and a second one that opens the same file is refused as busy.\n\n"
     "The exit code is PROGRAM's. If it cannot be started, it is one of the codes of `holdfast\n"
     "--help`: 3 no such program or library, 9 not executable, 2 statically linked.\n\n"
-    "Examples:\n"
-    "  holdfast run --file data/counts.hf ./my_program\n"
-    "  holdfast run --report -- ./my_program --its-own-option";
+    "Example:\n"
+    "  holdfast run --file data/counts.hf ./my_program";
 
 }  // namespace
 
