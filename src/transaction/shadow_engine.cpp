@@ -76,8 +76,6 @@ constexpr record_body empty_record{record_kind::shadow, {}, {}, {}, {}, no_lines
 /// Attempts of one transaction that fail because other transactions may hold the free slots.
 /// After that many the transaction fails.
 constexpr unsigned max_slot_conflicts = 32;
-/// After that many the transaction waits for the epoch's end before each further attempt.
-constexpr unsigned few_slot_conflicts = 3;
 
 u64 page_of(u64 line) noexcept { return line / shadow::lines_per_page; }
 unsigned bit_of(u64 line) noexcept { return line % shadow::lines_per_page; }
@@ -240,8 +238,6 @@ result<void> shadow_engine::find_slots(context& t, shadow_lane& l) {
         give_back_stash(l);
         if (l.own_log().has_records(t.epoch())) t.wait_for_boundary();  // its log may be full
         if (needed <= slots_.total() && ++l.slot_conflicts < max_slot_conflicts) {
-            // An epoch ends after every transaction in it: a long one may hold nearly all slots.
-            if (l.slot_conflicts > few_slot_conflicts) t.wait_for_boundary();
             transaction::meet_conflict();
         }
         l.slot_conflicts = 0;
