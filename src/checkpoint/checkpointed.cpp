@@ -165,6 +165,8 @@ checkpointed::~checkpointed() {
 result<void> checkpointed::close() {
     if (!impl_) return {};
     if (impl_->made_in.is_inherited()) {
+        // Its destructor would close the parent's region.
+        // NOLINTNEXTLINE(bugprone-unused-return-value)
         static_cast<void>(impl_.release());
         return failure(inherited("close the file"));
     }

@@ -182,6 +182,8 @@ result<void> heap_base::close() {
     if (core_ == nullptr) return {};
     if (core_->is_inherited()) {
         runner_ = nullptr;
+        // Its destructor would close the parent's region.
+        // NOLINTNEXTLINE(bugprone-unused-return-value)
         static_cast<void>(core_.release());
         return failure(inherited("close the heap"));
     }
