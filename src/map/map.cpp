@@ -144,8 +144,8 @@ result<map> map::open(const std::filesystem::path& path, const map_options& opti
 result<void> map::close() {
     if (impl_->made_in.is_inherited()) {
         // Threads that its end would wait for are the parent's.
-        static_cast<void>(impl_->machine.release());
-        static_cast<void>(impl_->eager.release());
+        static_cast<void>(impl_->machine.release());  // NOLINT(bugprone-unused-return-value)
+        static_cast<void>(impl_->eager.release());    // NOLINT(bugprone-unused-return-value)
         return failure(inherited("close the map"));
     }
     if (const auto eager = std::move(impl_->eager)) return eager->close();

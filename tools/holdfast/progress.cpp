@@ -31,7 +31,7 @@ std::string left(std::uint64_t done, double share, std::uint64_t elapsed_ns) {
 }
 }  // namespace
 
-progress_bar::progress_bar(std::string what)
+progress_bar::progress_bar(const std::string& what)
     : what_(printable(what)),
       terminal_(::isatty(STDERR_FILENO) == 1),
       begin_ns_(now_ns()),

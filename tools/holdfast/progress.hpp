@@ -9,7 +9,7 @@ namespace hf::tool {
 
 class progress_bar {
    public:
-    explicit progress_bar(std::string what);
+    explicit progress_bar(const std::string& what);
     progress_bar(const progress_bar&) = delete;
     progress_bar& operator=(const progress_bar&) = delete;
     /// Erases the bar.
