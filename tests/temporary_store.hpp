@@ -80,7 +80,8 @@ class temporary_store {
     /// open store sees that at once.
     void overwrite(const std::string& bytes, const std::string& with) const {
         std::fstream f(file(), std::ios::in | std::ios::out | std::ios::binary);
-        const std::string whole{std::istreambuf_iterator<char>(f), {}};
+        std::string whole(std::filesystem::file_size(file()), '\0');
+        f.read(whole.data(), static_cast<std::streamsize>(whole.size()));
         for (auto at = whole.find(bytes); at != std::string::npos; at = whole.find(bytes, at + 1)) {
             f.seekp(static_cast<std::streamoff>(at))
                 .write(with.data(), static_cast<std::streamsize>(with.size()));
