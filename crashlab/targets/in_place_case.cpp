@@ -2,6 +2,7 @@
 
 #include "crashlab/lint/lint.hpp"
 #include "crashlab/runtime/file.hpp"
+#include "crashlab/targets/want.hpp"
 #include "epoch/epoch_area.hpp"
 #include "transaction/opening.hpp"
 #include "transaction/transaction_area.hpp"
@@ -14,12 +15,6 @@ namespace {
 
 constexpr unsigned words = 6;  ///< each in a line of its own
 constexpr u64 block_bytes = words * line_size;
-
-template <class T>
-T want(tl::expected<T, error> r) {
-    if (!r) throw violation(r.error().to_string());
-    if constexpr (!std::is_void_v<T>) return std::move(*r);
-}
 
 class opened_words {
    public:

@@ -2,6 +2,8 @@
 
 #include "base/random.hpp"
 #include "crashlab/runtime/file.hpp"
+#include "crashlab/targets/shadow_points.hpp"
+#include "crashlab/targets/want.hpp"
 #include "plain/machine.hpp"
 
 #include <algorithm>
@@ -11,12 +13,7 @@ namespace hf::lab {
 namespace {
 
 using std::to_string;
-
-template <class T>
-T want(tl::expected<T, error> r) {
-    if (!r) throw violation(r.error().to_string());
-    if constexpr (!std::is_void_v<T>) return std::move(*r);
-}
+using namespace shadow_points;
 
 // Words: how many are listed, the list, and what the transactions store to.
 constexpr u64 most_listed = 120;
@@ -238,18 +235,6 @@ void grow_and_go_on(plain_session& s) {
 }
 
 const std::vector<plain_case>& cases() {
-    constexpr std::string_view s2 =
-        "transaction S2: a record is durable before its lines are given back";
-    constexpr std::string_view s3 =
-        "transaction S3: homes are durable before their slots are given up";
-    constexpr std::string_view s4 = "transaction S4: a slot is given up before it is free";
-    constexpr std::string_view s5 = "transaction S5: homes are durable before the table is cleared";
-    constexpr std::string_view sr1 =
-        "transaction SR1: what counts is durable before a line is brought home";
-    constexpr std::string_view sr2 =
-        "transaction SR2: homes are durable before the table is cleared";
-    constexpr std::string_view sr3 =
-        "transaction SR3: the table is clear before the session begins";
     static const std::vector<plain_case> all{
         {"plain.first",
          "first stores: pages get their second slots",
@@ -257,35 +242,35 @@ const std::vector<plain_case>& cases() {
          nullptr,
          run_some,
          false,
-         {s2}},
+         {point_s2}},
         {"plain.commit",
          "commits and aborts, lines by turns in both slots",
          {},
          fill,
          run_some,
          false,
-         {s2}},
+         {point_s2}},
         {"plain.reapply",
          "an opening brings lines home",
          {},
          fill,
          run_some,
          true,
-         {sr1, sr2, sr3}},
+         {point_sr1, point_sr2, point_sr3}},
         {"plain.consolidation",
          "more pages than slots",
          {4, u64{3} << 20},
          fill_pages,
          change_pages,
          false,
-         {s2, s3, s4}},
+         {point_s2, point_s3, point_s4}},
         {"plain.growth",
          "closed in order, and opened for more bytes",
          {},
          fill,
          grow_and_go_on,
          false,
-         {s2, s5}},
+         {point_s2, point_s5}},
     };
     return all;
 }

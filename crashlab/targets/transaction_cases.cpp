@@ -3,6 +3,8 @@
 #include "alloc/committed/audit_view.hpp"
 #include "base/random.hpp"
 #include "crashlab/runtime/file.hpp"
+#include "crashlab/targets/shadow_points.hpp"
+#include "crashlab/targets/want.hpp"
 #include "epoch/epoch_area.hpp"
 #include "transaction/opening.hpp"
 #include "transaction/transaction_area.hpp"
@@ -14,12 +16,7 @@ namespace hf::lab {
 namespace {
 
 using std::to_string;
-
-template <class T>
-T want(tl::expected<T, error> r) {
-    if (!r) throw violation(r.error().to_string());
-    if constexpr (!std::is_void_v<T>) return std::move(*r);
-}
+using namespace shadow_points;
 
 constexpr unsigned slots = 5;
 constexpr u64 most_listed = 96;
@@ -444,22 +441,6 @@ constexpr std::string_view point_u2 =
     "transaction U2: the places are durable before their record is done";
 constexpr std::string_view point_u3 =
     "transaction U3: a record is done before others see its places";
-
-constexpr std::string_view point_s1 =
-    "transaction S1: lines are durable before the record that turns to them";
-constexpr std::string_view point_s2 =
-    "transaction S2: a record is durable before its lines are given back";
-constexpr std::string_view point_s3 =
-    "transaction S3: homes are durable before their slots are given up";
-constexpr std::string_view point_s4 = "transaction S4: a slot is given up before it is free";
-constexpr std::string_view point_s5 =
-    "transaction S5: homes are durable before the table is cleared";
-constexpr std::string_view point_sr1 =
-    "transaction SR1: what counts is durable before a line is brought home";
-constexpr std::string_view point_sr2 =
-    "transaction SR2: homes are durable before the table is cleared";
-constexpr std::string_view point_sr3 =
-    "transaction SR3: the table is clear before the session begins";
 
 setting with(engine_kind e, unsigned threads = 1, bool shared = false) {
     setting s;

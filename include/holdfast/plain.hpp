@@ -24,7 +24,8 @@
 // Keep offsets, not addresses: the next session may map the memory elsewhere.
 //
 // Concurrency. One thread, the one that called open(). Others may read the memory with the
-// program's own synchronisation; their stores belong to whatever transaction runs.
+// program's own synchronisation; their stores belong to whatever transaction runs. In a child of
+// fork() every function but memory() and stats() is an error (errc::usage).
 //
 // Errors. Functions return result<T>.
 #pragma once

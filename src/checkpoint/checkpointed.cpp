@@ -164,12 +164,7 @@ checkpointed::~checkpointed() {
 
 result<void> checkpointed::close() {
     if (!impl_) return {};
-    if (impl_->made_in.is_inherited()) {
-        // Its destructor would close the parent's region.
-        // NOLINTNEXTLINE(bugprone-unused-return-value)
-        static_cast<void>(impl_.release());
-        return failure(inherited("close the file"));
-    }
+    if (impl_->made_in.is_inherited()) return leave_to_parent(impl_, "close the file");
     const std::unique_ptr<impl> p = std::move(impl_);
     return p->epochs().close();
 }

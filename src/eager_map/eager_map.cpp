@@ -182,10 +182,7 @@ result<void> basic_eager_map<Key, Owned>::wait_for_sweep() {
 template <class Key, class Owned>
 result<void> basic_eager_map<Key, Owned>::close() {
     if (engine_ == nullptr) return {};
-    if (engine_->made_in.is_inherited()) {
-        static_cast<void>(engine_.release());
-        return failure(inherited("close the map"));
-    }
+    if (engine_->made_in.is_inherited()) return leave_to_parent(engine_, "close the map");
     auto done = engine_->space().close();
     engine_.reset();
     return done;

@@ -182,10 +182,7 @@ result<void> heap_base::close() {
     if (core_ == nullptr) return {};
     if (core_->is_inherited()) {
         runner_ = nullptr;
-        // Its destructor would close the parent's region.
-        // NOLINTNEXTLINE(bugprone-unused-return-value)
-        static_cast<void>(core_.release());
-        return failure(inherited("close the heap"));
+        return leave_to_parent(core_, "close the heap");
     }
     if (auto ok = check_outside("close the heap"); !ok) return ok;
     runner_ = nullptr;

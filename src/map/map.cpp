@@ -143,10 +143,8 @@ result<map> map::open(const std::filesystem::path& path, const map_options& opti
 
 result<void> map::close() {
     if (impl_->made_in.is_inherited()) {
-        // Threads that its end would wait for are the parent's.
-        static_cast<void>(impl_->machine.release());  // NOLINT(bugprone-unused-return-value)
-        static_cast<void>(impl_->eager.release());    // NOLINT(bugprone-unused-return-value)
-        return failure(inherited("close the map"));
+        static_cast<void>(leave_to_parent(impl_->machine, "close the map"));
+        return leave_to_parent(impl_->eager, "close the map");
     }
     if (const auto eager = std::move(impl_->eager)) return eager->close();
     if (!impl_->machine) return {};

@@ -73,6 +73,7 @@ result<void> machine::close() {
 
 result<void> machine::accept(const char* what) const {
     const std::string path = file().path().string();
+    if (is_inherited()) return failure(inherited(what, path));
     if (std::this_thread::get_id() != owner_) {
         return failure({errc::usage, what, path, "another thread opened the memory",
                         "commit and abort in the thread that opened it"});
@@ -110,6 +111,9 @@ result<void> machine::abort() {
     return {};
 }
 
-result<void> machine::wait_durable(u64 t) { return up_.all().wait_durable(t); }
+result<void> machine::wait_durable(u64 t) {
+    if (is_inherited()) return failure(inherited("wait for a commit", file().path().string()));
+    return up_.all().wait_durable(t);
+}
 
 }  // namespace hf::plain

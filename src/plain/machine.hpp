@@ -27,10 +27,12 @@
 // record does not fit the log. It changes nothing: the program may abort(), or store less and try
 // again.
 //
-// Concurrency. One thread, the one that opened.
+// Concurrency. One thread, the one that opened. In a child of fork() commits, aborts and waits are
+// refused: written_pages reports the parent's stores there, not the child's.
 #pragma once
 
 #include "plain/working_image.hpp"
+#include "sync/fork.hpp"
 #include "transaction/opening.hpp"
 
 #include <thread>
@@ -63,6 +65,7 @@ class machine {
     [[nodiscard]] const working_image& image() const noexcept { return *image_; }
     [[nodiscard]] const transactional_region& below() const noexcept { return up_; }
     [[nodiscard]] region& file() const noexcept { return up_.file(); }
+    [[nodiscard]] bool is_inherited() const noexcept { return made_in_.is_inherited(); }
     [[nodiscard]] u64 commits() const noexcept { return commits_; }
     [[nodiscard]] u64 aborts() const noexcept { return aborts_; }
     [[nodiscard]] u64 lines_committed() const noexcept { return lines_; }
@@ -74,6 +77,7 @@ class machine {
 
     transactional_region up_;
     std::unique_ptr<working_image> image_;
+    process_mark made_in_;
     const std::thread::id owner_ = std::this_thread::get_id();
     u64 newest_ = 0;
     u64 commits_ = 0;  ///< that changed something

@@ -48,6 +48,9 @@ result<plain_memory> plain_memory::open(const std::filesystem::path& path,
 
 result<void> plain_memory::close() {
     if (!impl_->machine) return {};
+    if (impl_->machine->is_inherited()) {
+        return leave_to_parent(impl_->machine, "close the plain memory");
+    }
     auto done = impl_->machine->close();
     impl_->machine.reset();
     return done;

@@ -69,8 +69,8 @@ class session {
     [[nodiscard]] bool blocked() const noexcept { return answers_.size() >= bound_; }
     /// consume() has reached its limit: there may be more to execute in the current input.
     [[nodiscard]] bool paused() const noexcept { return turns_left_ == 0; }
-    /// Adds the unread bytes to the sum of all connections; the owner calls it when it has sent
-    /// what it could, and with `closes` at the end.
+    /// Adds the unread bytes to the sum of all connections. The connection calls it after each
+    /// attempt to send. `closes`: the connection ends, and its bytes leave the sum.
     void count_unread(bool closes = false) noexcept;
     [[nodiscard]] answer_queue& answers() noexcept { return answers_; }
     [[nodiscard]] const answer_queue& answers() const noexcept { return answers_; }

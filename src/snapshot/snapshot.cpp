@@ -79,10 +79,7 @@ result<snapshot> snapshot::open(const std::filesystem::path& path,
 result<void> snapshot::close() {
     if (!impl_->machine) return {};
     if (impl_->made_in.is_inherited()) {
-        // Its destructor would close the parent's region.
-        // NOLINTNEXTLINE(bugprone-unused-return-value)
-        static_cast<void>(impl_->machine.release());
-        return failure(inherited("close the snapshot"));
+        return leave_to_parent(impl_->machine, "close the snapshot");
     }
     impl_->check_outside();
     auto closed = impl_->machine->close();

@@ -6,10 +6,11 @@
 // data, and a wait for an epoch would never end. It may open regions of its own.
 //
 //     process_mark made_in;                       // a member
-//     if (made_in.is_inherited()) return failure(inherited("close the map", path));
+//     if (made_in.is_inherited()) return leave_to_parent(impl_, "close the map");
 //
 // Every operation takes its thread's slot first (thread_slots.hpp), which is refused in a child:
 // the process ends with one line. Destructors and close() leave an inherited object as it is.
+// Plain memory, whose stores no operation announces, refuses commit() and abort().
 //
 // Concurrency. The number of forks changes only in a child, before it has a second thread.
 // Not noticed: children of vfork() and clone(), which run no handlers of pthread_atfork().
@@ -19,6 +20,7 @@
 
 #include "base/bits.hpp"
 
+#include <memory>
 #include <string>
 #include <utility>
 
@@ -41,6 +43,14 @@ class process_mark {
     return {errc::usage, std::move(what), std::move(where),
             "this process is a child of fork(), and its parent opened it",
             "use it in the parent only; a child may open regions of its own"};
+}
+
+/// For close(): forgets an object that the parent made. Its destructor must not run: it would close
+/// the parent's region, and wait for threads that the child does not have.
+template <class T>
+tl::unexpected<error> leave_to_parent(std::unique_ptr<T>& object, std::string what) {
+    static_cast<void>(object.release());  // NOLINT(bugprone-unused-return-value)
+    return failure(inherited(std::move(what)));
 }
 
 }  // namespace hf

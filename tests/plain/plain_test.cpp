@@ -263,6 +263,32 @@ TEST_F(plain_memory_face, runs_functions_that_commit_or_have_no_effect) {
     EXPECT_EQ(other.root<accounts>()->balance[7], 100U);
 }
 
+// As of every other region: sync/fork.hpp.
+TEST_F(plain_memory_face, a_child_of_fork_changes_nothing_of_its_parents_memory) {
+    plain_options o;
+    o.bytes = 1;
+    auto m = must(plain_memory::open(file, o));
+    *m.root<std::uint64_t>() = 7;
+    must(m.commit());
+    EXPECT_EQ(in_child([&] {
+                  *m.root<std::uint64_t>() = 9;
+                  return !m.commit() && !m.abort() && !m.wait_durable(1) ? 0 : 1;
+              }),
+              0);
+    EXPECT_EQ(in_child([&] { return m.close() ? 1 : 0; }), 0);
+    EXPECT_EQ(in_child([&] {
+                  {
+                      const plain_memory inherited = std::move(m);
+                  }  // its destructor closes nothing
+                  return 0;
+              }),
+              0);
+    *m.root<std::uint64_t>() = 8;
+    must(m.commit());
+    must(m.close());
+    EXPECT_EQ(*must(plain_memory::open(file, o)).root<std::uint64_t>(), 8U);
+}
+
 TEST_F(plain_memory_face, counts_a_ticket_as_durable_when_it_was_waited_for) {
     plain_options o;
     o.bytes = 1;
