@@ -4,32 +4,37 @@
 
 #include <array>
 #include <atomic>
+#include <climits>
 #include <cstring>
 #include <utility>
 
 namespace hf::detail {
 namespace {
 
-constinit std::array<std::atomic<const char*>, unfinished_name::most> names{};
+enum class state : int { unused, being_set, named, being_removed, removed };
 
-const char* copy_of(const std::string& path) {
-    auto* const bytes = new char[path.size() + 1];
-    std::memcpy(bytes, path.c_str(), path.size() + 1);
-    return bytes;
+struct entry {
+    std::atomic<state> is{state::unused};
+    std::array<char, PATH_MAX> path{};
+};
+
+constinit std::array<entry, unfinished_name::most> names{};
+
+bool turns(entry& e, state from, state to) noexcept {
+    return e.is.compare_exchange_strong(from, to);
 }
 
 }  // namespace
 
 unfinished_name::unfinished_name(const std::string& path) {
-    const char* const mine = copy_of(path);
+    if (path.size() >= PATH_MAX) return;
     for (std::size_t i = 0; i < most; ++i) {
-        const char* none = nullptr;
-        if (names[i].compare_exchange_strong(none, mine)) {
-            at_ = i;
-            return;
-        }
+        if (!turns(names[i], state::unused, state::being_set)) continue;
+        std::memcpy(names[i].path.data(), path.c_str(), path.size() + 1);
+        names[i].is.store(state::named);
+        at_ = i;
+        return;
     }
-    delete[] mine;
 }
 
 unfinished_name::unfinished_name(unfinished_name&& other) noexcept
@@ -45,13 +50,16 @@ unfinished_name& unfinished_name::operator=(unfinished_name&& other) noexcept {
 
 void unfinished_name::forget() noexcept {
     if (at_ == most) return;
-    // nullptr: remove_all() has taken it, and the process ends.
-    delete[] names[std::exchange(at_, most)].exchange(nullptr);
+    entry& mine = names[std::exchange(at_, most)];
+    // An entry that remove_all() reads at this moment is not used again: the process ends.
+    if (!turns(mine, state::named, state::unused)) turns(mine, state::removed, state::unused);
 }
 
 void unfinished_name::remove_all() noexcept {
-    for (auto& one : names) {
-        if (const char* const name = one.exchange(nullptr); name != nullptr) ::unlink(name);
+    for (auto& e : names) {
+        if (!turns(e, state::named, state::being_removed)) continue;
+        ::unlink(e.path.data());
+        e.is.store(state::removed);
     }
 }
 

@@ -8,9 +8,9 @@
 //     const unfinished_name mine("store.hf.partial");    // until it is renamed or removed
 //
 // Concurrency. Any thread. remove_all() is async-signal-safe: it reads a table of fixed size, and
-// takes each entry by an exchange, so that its bytes are not freed meanwhile.
-// Bad input. Names beyond the table's size are not registered; their files stay, for the next
-// process that makes the same file to remove.
+// marks each entry that it reads, so that no other name is written there meanwhile.
+// Bad input. Names beyond the table's size, and names of PATH_MAX bytes and more, are not
+// registered; their files stay, for the next process that makes the same file to remove.
 #pragma once
 
 #include <cstddef>

@@ -348,6 +348,8 @@ result<void> runtime::wait_stable() {
         cutter_.hurry();
         std::this_thread::sleep_for(std::chrono::microseconds(100));
     }
+    // The cut is counted a moment after it was made, by a thread that holds this mutex until then.
+    { const std::lock_guard counted(cut_mutex_); }
     return group_->epochs().wait_durable(mine);
 }
 

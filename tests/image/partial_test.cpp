@@ -176,6 +176,24 @@ TEST_F(partial, that_is_not_finished_leaves_nothing) {
     EXPECT_TRUE(dir.names().empty());
 }
 
+// More often than the table has entries.
+TEST_F(partial, is_registered_again_after_its_name_was_removed) {
+    const fs::path one = dir.path() / "one";
+    for (std::size_t i = 0; i < 3 * detail::unfinished_name::most; ++i) {
+        detail::unfinished_name mine(one.string());
+        if (i % 2 == 0) detail::unfinished_name::remove_all();
+        write_file(one, like_a_region());
+        if (i % 2 == 0) {
+            detail::unfinished_name::remove_all();
+            EXPECT_TRUE(fs::exists(one)) << "a name is removed once";
+        } else {
+            detail::unfinished_name::remove_all();
+            EXPECT_FALSE(fs::exists(one)) << i;
+        }
+        fs::remove(one);
+    }
+}
+
 // As the handler of a signal does.
 TEST_F(partial, is_removed_by_name_while_it_is_not_finished) {
     write_file(making, like_a_region());
