@@ -200,18 +200,24 @@ void swept_heap::free_extent(run& r) {
 
 // ------------------------------------------------------------------------------------------ blocks
 
+/// A block that is free in the cache; 0: there is none.
+u64 swept_heap::take_cached(cache::of_class& mine, u32 size_class) {
+    if (!mine.free.empty()) {
+        const u64 offset = mine.free.back();
+        mine.free.pop_back();
+        return offset;
+    }
+    if (mine.bump == mine.end) return 0;
+    return std::exchange(mine.bump, mine.bump + block_size(size_class));
+}
+
 result<u64> swept_heap::allocate(cache& c, u64 bytes) {
     const u64 size = bytes <= 32 ? 32 : align_up(bytes, line_size);
     if (size > largest_block) return take_extent(c, pages_of(size));
     const u32 size_class = class_of_block(size);
     cache::of_class& mine = c.classes_[size_class];
-    if (!mine.free.empty()) [[likely]] {
-        const u64 offset = mine.free.back();
-        mine.free.pop_back();
+    if (const u64 offset = take_cached(mine, size_class); offset != 0) [[likely]] {
         return offset;
-    }
-    if (mine.bump < mine.end) [[likely]] {
-        return std::exchange(mine.bump, mine.bump + block_size(size_class));
     }
     return refill(c, size_class);
 }
@@ -241,27 +247,37 @@ bool swept_heap::take_from_lists(cache::of_class& mine, u32 size_class) {
 result<u64> swept_heap::refill(cache& c, u32 size_class) {
     cache::of_class& mine = c.classes_[size_class];
     const page_run what{page_use::slab, size_class, slab_pages(size_class)};
-    const auto take = [&] {
-        if (mine.free.empty()) {
-            return std::exchange(mine.bump, mine.bump + block_size(size_class));
-        }
-        const u64 offset = mine.free.back();
-        mine.free.pop_back();
-        return offset;
-    };
-    if (take_from_lists(mine, size_class)) return take();
+    if (take_from_lists(mine, size_class)) return take_cached(mine, size_class);
     auto made = make_run(c, what, false);
     if (made && *made == nullptr) {
         // Even if this thread found nothing: another one may have, or had the lists meanwhile.
         std::ignore = make_room(c);
-        if (take_from_lists(mine, size_class)) return take();
+        if (take_from_lists(mine, size_class)) return take_cached(mine, size_class);
         made = make_run(c, what, false);
     }
     if (made && *made == nullptr) made = make_run(c, what, true);
-    if (!made) return tl::unexpected(made.error());
+    if (!made) {
+        const u64 larger = made.error().code == errc::no_space ? take_larger(c, size_class) : 0;
+        if (larger != 0) return larger;
+        return tl::unexpected(made.error());
+    }
     mine.bump = (*made)->offset;
     mine.end = (*made)->block_at((*made)->blocks);
-    return take();
+    return take_cached(mine, size_class);
+}
+
+/// A free block of the next larger class that has one; 0: none has. Such a block begins at a line's
+/// start, too.
+u64 swept_heap::take_larger(cache& c, u32 wanted) {
+    for (const u32 larger : classes_by_size()) {
+        if (block_size(larger) <= block_size(wanted) || block_size(larger) % line_size != 0) {
+            continue;
+        }
+        cache::of_class& of_larger = c.classes_[larger];
+        if (const u64 offset = take_cached(of_larger, larger); offset != 0) return offset;
+        if (take_from_lists(of_larger, larger)) return take_cached(of_larger, larger);
+    }
+    return 0;
 }
 
 void swept_heap::free(cache& c, u64 offset) {

@@ -52,7 +52,10 @@
 // Full region. When no page is free, and before the region grows, make_room() looks for memory that
 // is free already (swept/reuse.cpp): the blocks in this thread's cache, and in those of idle
 // threads, go to the shared lists; then slabs all of whose blocks are there become free pages. If
-// the region cannot grow either, allocate() returns that error; nothing has changed.
+// the region cannot grow either, a larger free block serves: after removals at random most slabs
+// are partly used, and no page comes back. A block's class is that of its slab, so it is freed into
+// the lists of its own class. If no larger block is free, allocate() returns the region's error;
+// nothing has changed.
 //
 //  W6  A slab becomes free pages only if all of its blocks are in the shared lists or after a bump
 //      pointer there: then no thread owns one (W2). Not while old memory is traced: dead nodes may
@@ -194,6 +197,8 @@ class swept_heap {
     static constexpr std::size_t exchanged = 128;
 
     [[nodiscard]] result<u64> refill(cache& c, u32 size_class);
+    [[nodiscard]] static u64 take_cached(cache::of_class& mine, u32 size_class);
+    [[nodiscard]] u64 take_larger(cache& c, u32 wanted);
     [[nodiscard]] bool take_from_lists(cache::of_class& mine, u32 size_class);
     [[nodiscard]] result<u64> take_extent(cache& c, u64 pages);
     /// Creates a run with its word, durable (S1); `may_grow`: if necessary the region grows.

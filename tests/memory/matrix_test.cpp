@@ -149,5 +149,43 @@ INSTANTIATE_TEST_SUITE_P(all, matrix_on_disk,
                                            "masstree", "heap"),
                          [](const auto& p) { return std::string(p.param); });
 
+// Every tenth record stays, so that no slab becomes empty.
+class fragmented : public freed_memory, public ::testing::WithParamInterface<const char*> {
+   protected:
+    static constexpr std::size_t stored = 400;
+
+    /// Percent of the removed records that were added again, under new keys.
+    static u64 added_again(subject& s, unsigned removed, std::size_t size) {
+        unsigned again = 0;
+        while (again < removed && s.add(2, again, size)) ++again;
+        s.expect_group(2, again, size);
+        return u64{again} * 100 / removed;
+    }
+};
+
+TEST_P(fragmented, memory_serves_new_keys_of_the_same_and_of_a_smaller_size) {
+    for (const std::size_t size : {stored, stored - 50}) {
+        const scratch_directory dir;
+        const auto filled = make_map_subject(dir / "store.hf",
+                                             {GetParam(), freed_by::same_thread, 6 * mib, 6 * mib});
+        unsigned stay = 0;
+        unsigned go = 0;
+        while (filled->add(0, stay, stored)) {
+            ++stay;
+            for (unsigned i = 0; i < 9 && filled->add(1, go, stored); ++i) ++go;
+        }
+        ASSERT_GT(stay, 500U);
+        filled->free_group(1, go);
+        filled->end_epoch();
+        EXPECT_GE(added_again(*filled, go, size), least_percent) << size << " bytes";
+        filled->expect_group(0, stay, stored);
+    }
+}
+
+INSTANTIATE_TEST_SUITE_P(all, fragmented,
+                         ::testing::Values("incll", "inlined", "clht", "art", "hot", "bwtree",
+                                           "masstree"),
+                         [](const auto& p) { return std::string(p.param); });
+
 }  // namespace
 }  // namespace hf::test
