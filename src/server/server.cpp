@@ -258,7 +258,7 @@ void server::impl::purge(std::size_t left) {
         purged += *freed;
     }
     if (left == step) {
-        pace.interval_ended(pace.share(), purged);
+        pace.interval_ended(pace.share(), purged, records.stats().records.value_or(0));
         return purge_later();
     }
     asio::post(workers.front()->loop(), [this, left, step] { purge(left - step); });

@@ -9,6 +9,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <list>
 #include <mutex>
 #include <string>
 #include <thread>
@@ -122,54 +123,71 @@ TEST(purge_pace, checks_no_more_than_the_least_where_few_are_dead) {
     detail::purge_pace pace(1000);
     for (unsigned i = 0; i < 20; ++i) {
         EXPECT_EQ(pace.share(), 100U);
-        pace.interval_ended(100, 2);
+        pace.interval_ended(100, 2, 1000);
     }
 }
 
 TEST(purge_pace, doubles_up_to_a_bound_and_comes_back) {
     detail::purge_pace pace(1000);
-    pace.interval_ended(100, 6);
+    pace.interval_ended(100, 6, 1000);
     EXPECT_EQ(pace.rate(), 2000U);
-    for (unsigned i = 0; i < 50; ++i) pace.interval_ended(pace.share(), pace.share());
+    for (unsigned i = 0; i < 50; ++i) pace.interval_ended(pace.share(), pace.share(), 1000);
     EXPECT_EQ(pace.rate(), detail::purge_pace::max_rate);
-    for (unsigned i = 0; i < 50; ++i) pace.interval_ended(pace.share(), 0);
+    for (unsigned i = 0; i < 50; ++i) pace.interval_ended(pace.share(), 0, 1000);
     EXPECT_EQ(pace.rate(), 1000U);
 }
 
 TEST(purge_pace, keeps_a_rate_above_the_bound_that_was_asked_for) {
     constexpr std::size_t asked = 4 * detail::purge_pace::max_rate;
     detail::purge_pace pace(asked);
-    pace.interval_ended(pace.share(), pace.share());
+    pace.interval_ended(pace.share(), pace.share(), 1000);
     EXPECT_EQ(pace.rate(), asked);
 }
 
-/// 5,000 records a second that live for two seconds each.
-TEST(purge_pace, dead_records_stay_below_a_tenth_of_the_live_ones) {
+TEST(purge_pace, slows_down_after_a_walk_over_all_records_only) {
+    detail::purge_pace pace(1000);
+    pace.interval_ended(100, 6, 1000);
+    for (unsigned i = 0; i < 4; ++i) {
+        EXPECT_EQ(pace.rate(), 2000U) << i;
+        pace.interval_ended(200, 0, 1000);
+    }
+    EXPECT_EQ(pace.rate(), 2000U) << "900 of 1,000";
+    pace.interval_ended(200, 0, 1000);
+    EXPECT_EQ(pace.rate(), 1000U);
+}
+
+/// 5,000 records a second that live for two seconds each. A walk meets them in the order in which
+/// they were stored, or the newest first.
+void expect_few_dead(bool in_order) {
     constexpr unsigned added = 500;  // in an interval
     constexpr unsigned lifetime = 2 * detail::purge_pace::intervals;
     detail::purge_pace pace(1000);
-    std::vector<unsigned> expiries;
-    std::size_t cursor = 0;
+    std::list<unsigned> expiries;
+    auto cursor = expiries.begin();
     for (unsigned now = 0; now < 200; ++now) {
-        expiries.insert(expiries.end(), added, now + lifetime);
+        expiries.insert(in_order ? expiries.end() : expiries.begin(), added, now + lifetime);
         const std::size_t share = pace.share();
         std::size_t dead = 0;
         for (std::size_t i = 0; i < share && !expiries.empty(); ++i) {
-            cursor %= expiries.size();
-            if (expiries[cursor] > now) {
-                ++cursor;
-                continue;
-            }
-            expiries[cursor] = expiries.back();
-            expiries.pop_back();
-            ++dead;
+            if (cursor == expiries.end()) cursor = expiries.begin();
+            const bool is_dead = *cursor <= now;
+            dead += is_dead ? 1 : 0;
+            cursor = is_dead ? expiries.erase(cursor) : std::next(cursor);
         }
-        pace.interval_ended(share, dead);
+        pace.interval_ended(share, dead, expiries.size());
         if (now < 3 * lifetime) continue;
         const auto left =
             std::count_if(expiries.begin(), expiries.end(), [now](unsigned e) { return e <= now; });
         EXPECT_LE(static_cast<std::size_t>(left) * 10, added * lifetime) << now;
     }
+}
+
+TEST(purge_pace, dead_records_stay_below_a_tenth_where_neighbours_expire_together) {
+    expect_few_dead(true);
+}
+
+TEST(purge_pace, dead_records_stay_below_a_tenth_where_the_newest_come_first) {
+    expect_few_dead(false);
 }
 
 TEST(server_life, stops_in_the_midst_of_a_purge) {
