@@ -1,9 +1,9 @@
 // sim/tag_set.hpp: one set of a simulated cache, kept in a single line of the machine that runs it.
 //
 // The ways are in the order of their last use, the newest first: an exact LRU without counters.
-// A search compares all of them at once, and a move to the front shifts them by one in vectors, so
-// neither branches on the way. A loop over the ways mispredicts at almost every access that misses
-// L1, and it took a third of the simulator's time.
+// A search compares all of them at once, and a move to the front shifts them by one in vectors:
+// neither branches on the number of a way. A loop over the ways mispredicts at almost every access
+// that misses L1, and took a third of the simulator's time.
 #pragma once
 
 #include "base/bits.hpp"
