@@ -8,27 +8,26 @@
 #include "base/bits.hpp"
 #include "base/check.hpp"
 #include "sim/config.hpp"
+#include "sim/tag_set.hpp"
 
-#include <algorithm>
 #include <bit>
-#include <utility>
 #include <vector>
 
 namespace hf::sim {
 
-/// One cache. Entries of a set are in the order of their last use. Tags of 32 bits, where they
-/// suffice, let a set of 16 ways lie in one line of the machine that simulates.
+/// One cache. Tags of 32 bits, where they suffice, let a set have 16 ways.
 template <class Tag>
 class cache {
    public:
     static constexpr u64 none = ~u64{0};
 
     cache(unsigned bytes, unsigned ways)
-        : ways_(ways),
+        : last_way_(ways - 1),
           mask_(bytes / line_size / ways - 1),
           set_bits_(static_cast<unsigned>(std::bit_width(mask_))),
-          entries_(bytes / line_size, empty) {
+          sets_(mask_ + 1) {
         HF_CHECK(is_power_of_two(mask_ + 1), "a cache's sets are a power of two");
+        HF_CHECK(ways <= set::max_ways, "a cache has more ways than one line has tags");
     }
     struct outcome {
         bool is_hit;
@@ -36,79 +35,89 @@ class cache {
     };
     /// Makes the line the newest of its set, and dirty if `dirties`; fills it where it is missing.
     outcome put(u64 line, bool dirties) {
-        Tag* const set = set_of(line);
+        set& s = set_of(line);
         const Tag tag = tag_of(line);
-        if (set[0] >> 1 == tag) [[likely]] {
-            set[0] |= Tag{dirties};
+        const unsigned way = s.find(tag);
+        if (way != set::max_ways) {
+            s.push(way, s[way] | Tag{dirties});
             return {true, none};
         }
-        Tag moving = tag << 1 | Tag{dirties};
-        for (unsigned i = 0; i < ways_; ++i) {
-            std::swap(set[i], moving);
-            if (moving >> 1 != tag) continue;
-            set[0] |= moving & 1;
-            return {true, none};
+        const Tag old = s[last_way_];
+        const Tag filled = tag << 1 | Tag{dirties};
+        if (last_way_ == set::max_ways - 1) {
+            s.push_over_last(filled);
+        } else {
+            s.push(last_way_, filled);
         }
-        const bool writes_back = moving != empty && (moving & 1) != 0;
-        return {false, writes_back ? u64{moving >> 1} << set_bits_ | (line & mask_) : none};
+        const bool writes_back = old != set::empty && (old & 1) != 0;
+        return {false, writes_back ? u64{old >> 1} << set_bits_ | (line & mask_) : none};
+    }
+    /// As put(), where the line is the newest of its set already; false: it is not.
+    bool put_newest(u64 line, bool dirties) {
+        set& s = set_of(line);
+        if (s[0] >> 1 != tag_of(line)) return false;
+        s[0] |= Tag{dirties};
+        return true;
+    }
+    /// Removes the newest line of its set. True: it was dirty.
+    bool remove_newest(u64 line) {
+        set& s = set_of(line);
+        HF_ASSERT(s[0] >> 1 == tag_of(line), "another line is the newest of a cache's set");
+        const bool was_dirty = (s[0] & 1) != 0;
+        s.take(0);
+        return was_dirty;
     }
     /// True: it was here and dirty. It stays, clean.
     bool clean(u64 line) {
-        Tag* const set = set_of(line);
+        set& s = set_of(line);
         const Tag tag = tag_of(line);
-        for (unsigned i = 0; i < ways_; ++i) {
-            if (set[i] >> 1 != tag) continue;
-            const bool was_dirty = (set[i] & 1) != 0;
-            set[i] &= ~Tag{1};
-            return was_dirty;
-        }
-        return false;
+        const unsigned way = s[0] >> 1 == tag ? 0 : s.find(tag);
+        if (way == set::max_ways) return false;
+        const bool was_dirty = (s[way] & 1) != 0;
+        s[way] &= ~Tag{1};
+        return was_dirty;
     }
     /// True: it was here and dirty. Now it is not here.
     bool remove(u64 line) {
-        Tag* const set = set_of(line);
-        const Tag tag = tag_of(line);
-        for (unsigned i = 0; i < ways_; ++i) {
-            if (set[i] >> 1 != tag) continue;
-            const bool was_dirty = (set[i] & 1) != 0;
-            std::move(set + i + 1, set + ways_, set + i);
-            set[ways_ - 1] = empty;
-            return was_dirty;
-        }
-        return false;
+        set& s = set_of(line);
+        const unsigned way = s.find(tag_of(line));
+        if (way == set::max_ways) return false;
+        const bool was_dirty = (s[way] & 1) != 0;
+        s.take(way);
+        return was_dirty;
     }
     /// An access to it is near.
-    void expect(u64 line) const { __builtin_prefetch(entries_.data() + (line & mask_) * ways_, 1); }
+    void expect(u64 line) const { __builtin_prefetch(&sets_[line & mask_], 1); }
 
    private:
-    static constexpr Tag empty = static_cast<Tag>(~Tag{0});  // no line's: tag_of() sees to that
-    [[nodiscard]] Tag* set_of(u64 line) { return entries_.data() + (line & mask_) * ways_; }
+    using set = tag_set<Tag>;
+    [[nodiscard]] set& set_of(u64 line) { return sets_[line & mask_]; }
     [[nodiscard]] Tag tag_of(u64 line) const {
         const u64 tag = line >> set_bits_;
-        HF_CHECK(tag < empty >> 1, "a line's number is beyond a cache's tags");
+        HF_CHECK(tag < set::empty >> 1, "a line's number is beyond a cache's tags");
         return static_cast<Tag>(tag);
     }
-    unsigned ways_;
+    unsigned last_way_;
     u64 mask_;
     unsigned set_bits_;
-    std::vector<Tag> entries_;  ///< tag << 1 | dirty
+    std::vector<set> sets_;
 };
 
 class caches {
    public:
     enum class found : u8 { l1, l2, llc, memory };
 
-    explicit caches(const hardware& h) : llc_(h.llc_bytes, h.llc_ways) {
+    explicit caches(const hardware& h) : cores_(h.cores), llc_(h.llc_bytes, h.llc_ways) {
         for (unsigned c = 0; c < h.cores; ++c) {
             l1_.emplace_back(h.l1_bytes, h.l1_ways);
             l2_.emplace_back(h.l2_bytes, h.l2_ways);
         }
     }
     found access(unsigned core, u64 line, bool is_store) {
-        if (is_store && l1_.size() > 1) take_from_others(core, line);
+        if (is_store && cores_ > 1) take_from_others(core, line);
+        if (l1_[core].put_newest(line, is_store)) return found::l1;
         const auto first = l1_[core].put(line, is_store);
-        if (first.is_hit) [[likely]]
-            return found::l1;
+        if (first.is_hit) return found::l1;
         const found where = fetch(core, line);
         to_l2(core, first.out);
         return where;
@@ -118,17 +127,20 @@ class caches {
     found retag(unsigned core, u64 from, u64 to) {
         const found where = access(core, from, false);
         // The old version stays in its slot: dirty data must not go with the tag.
-        if (l1_[core].remove(from)) to_l2(core, from);
-        if (l1_.size() > 1) take_from_others(core, to);
+        if (l1_[core].remove_newest(from)) to_l2(core, from);
+        if (cores_ > 1) take_from_others(core, to);
         to_l2(core, l1_[core].put(to, true).out);
         return where;
     }
     /// An access to it is near.
-    void expect(u64 line) const { llc_.expect(line); }
+    void expect(unsigned core, u64 line) const {
+        llc_.expect(line);
+        l2_[core].expect(line);
+    }
     /// Writes a line back and keeps it; true if it was dirty anywhere.
     bool clean(u64 line) {
         bool was_dirty = llc_.clean(line);
-        for (std::size_t c = 0; c < l1_.size(); ++c) {
+        for (unsigned c = 0; c < cores_; ++c) {
             was_dirty |= l1_[c].clean(line);
             was_dirty |= l2_[c].clean(line);
         }
@@ -155,13 +167,14 @@ class caches {
         if (line != none) ++write_backs_;
     }
     void take_from_others(unsigned core, u64 line) {
-        for (unsigned c = 0; c < l1_.size(); ++c) {
+        for (unsigned c = 0; c < cores_; ++c) {
             if (c == core) continue;
             const bool in_l1 = l1_[c].remove(line);
             if (l2_[c].remove(line) || in_l1) to_llc(line);
         }
     }
     static constexpr u64 none = cache<u64>::none;
+    unsigned cores_;
     // Volatile lines have numbers of up to 41 bits: L2 and LLC have 1,024 sets and more for them.
     std::vector<cache<u64>> l1_;
     std::vector<cache<u32>> l2_;

@@ -33,7 +33,7 @@ class log_machine final : public sink {
     bool store(unsigned core, u64 address, unsigned bytes) override;
     void expect(unsigned core, u64 address) override {
         tlbs_.expect(core, page_of(address));
-        caches_.expect(address / line_size);
+        caches_.expect(core, address / line_size);
     }
     void begin(unsigned core) override;
     void commit(unsigned core) override;

@@ -74,8 +74,8 @@ class shadow_machine final : public sink {
         if (!is_persistent(address) || address / shadow::page_size >= pages_.size()) return;
         const page_state& p = pages_[address / shadow::page_size];
         const unsigned line = line_in_page(address);
-        caches_.expect(line_number(p.slot[0], line));
-        if (p.has_entry()) caches_.expect(line_number(p.slot[1], line));
+        caches_.expect(core, line_number(p.slot[0], line));
+        if (p.has_entry()) caches_.expect(core, line_number(p.slot[1], line));
         const u64 out = tlbs_.expect(core, address / shadow::page_size);
         if (out < pages_.size()) __builtin_prefetch(&pages_[out], 1);
     }
@@ -210,7 +210,7 @@ class shadow_machine final : public sink {
     std::array<core_state, max_cores> cores_{};
     std::vector<std::array<shadow::line_set, max_cores>> mine_;  ///< only if there are several
     std::vector<shadow::page_change> changes_;  ///< of the running commit; by table index
-    std::array<u64, 6> expected_{};
+    std::array<u64, 4> expected_{};
     std::size_t expected_at_ = 0;
     std::vector<u64> new_table_lines_;    ///< to be durable before the next record
     std::vector<u64> dirty_table_lines_;  ///< since the last truncation

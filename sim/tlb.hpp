@@ -8,9 +8,11 @@
 #include "base/bits.hpp"
 #include "base/check.hpp"
 #include "sim/config.hpp"
+#include "sim/tag_set.hpp"
 
 #include <algorithm>
 #include <array>
+#include <bit>
 #include <vector>
 
 namespace hf::sim {
@@ -20,13 +22,17 @@ class tlbs {
     enum class found : u8 { first, second, nowhere };
 
     explicit tlbs(const hardware& h)
-        : entries_(h.tlb_entries), sets_(h.stlb_sets), ways_(h.stlb_sets == 0 ? 0 : h.stlb_ways) {
+        : entries_(h.tlb_entries),
+          sets_(h.stlb_sets),
+          ways_(h.stlb_ways),
+          set_bits_(static_cast<unsigned>(std::countr_zero(std::max(1U, h.stlb_sets)))) {
         HF_CHECK(entries_ > 0 && entries_ < absent, "a TLB has 1 to 254 entries");
         HF_CHECK(h.cores > 0 && h.cores <= max_cores, "the simulator has 1 to 4 cores");
         HF_CHECK(sets_ == 0 || is_power_of_two(sets_), "the STLB's sets are a power of two");
+        HF_CHECK(ways_ <= set::max_ways, "the STLB has more ways than one line has tags");
         for (unsigned c = 0; c < h.cores; ++c) {
             first_.emplace_back(entries_);
-            second_.emplace_back(std::size_t{sets_} * ways_, none);
+            second_.emplace_back(sets_);
         }
     }
 
@@ -39,8 +45,7 @@ class tlbs {
     [[nodiscard]] bool holds(unsigned core, u64 page) const noexcept {
         if (page >= pages_.size()) return false;
         if (pages_[page].way[core] != absent) return true;
-        const auto* const set = set_of(core, page);
-        return std::find(set, set + ways_, page) != set + ways_;
+        return sets_ != 0 && set_of(core, page).find(tag_of(page)) != set::max_ways;
     }
 
     /// Looks a page up and fills it where it is missing. `pinned(page)`: the page may not leave the
@@ -55,7 +60,7 @@ class tlbs {
             return found::first;
         }
         gone_.clear();
-        const bool was_second = ways_ != 0 && touch_second(core, page, pinned);
+        const bool was_second = sets_ != 0 && touch_second(core, page, pinned);
         fill_first(core, page, pinned);
         return was_second ? found::second : found::nowhere;
     }
@@ -65,8 +70,8 @@ class tlbs {
     u64 expect(unsigned core, u64 page) const {
         if (page >= pages_.size()) return none;
         __builtin_prefetch(&pages_[page], 1);
-        const u64 out =
-            ways_ == 0 ? first_[core].page[first_[core].tail()] : set_of(core, page)[ways_ - 1];
+        const u64 out = sets_ == 0 ? first_[core].page[first_[core].tail()]
+                                   : page_in(set_of(core, page), ways_ - 1, page);
         if (out != none) __builtin_prefetch(&pages_[out], 1);
         return out;
     }
@@ -84,9 +89,10 @@ class tlbs {
                 pages_[page].way[c] = absent;
                 release(page);
             }
-            for (u64* e = set_of(c, page); e != set_of(c, page) + ways_; ++e) {
-                if (*e != page) continue;
-                *e = none;
+            if (sets_ == 0) continue;
+            set& s = set_of(c, page);
+            if (const unsigned way = s.find(tag_of(page)); way != set::max_ways) {
+                s[way] = set::empty;
                 release(page);
             }
         }
@@ -97,7 +103,7 @@ class tlbs {
     static constexpr u8 absent = 255;
     static constexpr u64 none = ~u64{0};
 
-    struct page_place {
+    struct alignas(8) page_place {
         std::array<u8, max_cores> way{absent, absent, absent, absent};
         u16 refs = 0;
     };
@@ -144,11 +150,21 @@ class tlbs {
         u8 head = 0;
     };
 
-    [[nodiscard]] u64* set_of(unsigned core, u64 page) {
-        return second_[core].data() + (sets_ == 0 ? 0 : (page & (sets_ - 1)) * ways_);
+    // A page's tag in its set: 31 bits, as those of L2. The dirty bit is not used.
+    using set = tag_set<u32>;
+    [[nodiscard]] set& set_of(unsigned core, u64 page) { return second_[core][page & (sets_ - 1)]; }
+    [[nodiscard]] const set& set_of(unsigned core, u64 page) const {
+        return second_[core][page & (sets_ - 1)];
     }
-    [[nodiscard]] const u64* set_of(unsigned core, u64 page) const {
-        return second_[core].data() + (sets_ == 0 ? 0 : (page & (sets_ - 1)) * ways_);
+    [[nodiscard]] u32 tag_of(u64 page) const {
+        const u64 tag = page >> set_bits_;
+        HF_CHECK(tag < set::empty >> 1, "a page's number is beyond the STLB's tags");
+        return static_cast<u32>(tag);
+    }
+    /// The page of a way; `like` is another of its set.
+    [[nodiscard]] u64 page_in(const set& s, unsigned way, u64 like) const {
+        if (s[way] == set::empty) return none;
+        return (u64{s[way] >> 1} << set_bits_) + (like & (sets_ - 1));
     }
     void release(u64 page) {
         if (--pages_[page].refs == 0) gone_.push_back(page);
@@ -176,30 +192,34 @@ class tlbs {
     /// Entries of a set are in the order of their last use.
     template <class Pinned>
     bool touch_second(unsigned core, u64 page, Pinned& pinned) {
-        u64* const set = set_of(core, page);
-        u64* at = std::find(set, set + ways_, page);
-        const bool hit = at != set + ways_;
+        set& s = set_of(core, page);
+        const u32 tag = tag_of(page);
+        unsigned way = s.find(tag);
+        const bool hit = way != set::max_ways;
         if (!hit) {
-            at = set + ways_ - 1;
-            for (u64* e = at; e >= set; --e) {
-                if (*e == none || refs(*e) != 1 || !pinned(*e)) {
-                    at = e;
-                    break;
-                }
-            }
-            if (*at != none) release(*at);
+            way = victim_in(s, page, pinned);
+            if (const u64 old = page_in(s, way, page); old != none) release(old);
             ++pages_[page].refs;
         }
-        std::move_backward(set, at, at + 1);
-        *set = page;
+        s.push(way, tag << 1);
         return hit;
+    }
+    /// The way used longest ago that may leave; the last one where all are pinned.
+    template <class Pinned>
+    [[nodiscard]] unsigned victim_in(const set& s, u64 page, Pinned& pinned) const {
+        for (unsigned way = ways_; way-- != 0;) {
+            const u64 held = page_in(s, way, page);
+            if (held == none || refs(held) != 1 || !pinned(held)) return way;
+        }
+        return ways_ - 1;
     }
 
     unsigned entries_;
     unsigned sets_;
     unsigned ways_;
+    unsigned set_bits_;
     std::vector<level> first_;
-    std::vector<std::vector<u64>> second_;
+    std::vector<std::vector<set>> second_;
     std::vector<page_place> pages_;
     std::vector<u64> gone_;
 };

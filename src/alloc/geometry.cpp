@@ -12,14 +12,30 @@ bool is_possible(const page_run& run, u64 room, class_range classes) noexcept {
 
 namespace {
 
-/// Maximum number of pages up to which the heap may grow the region. On a medium whose epochs are
-/// atomic there are no undo logs.
+u64 pages_of(const region& r, segment_kind kind) {
+    u64 pages = 0;
+    for (const segment& s : r.segments()) pages += s.kind == kind ? s.pages : 0;
+    return pages;
+}
+
+/// Pages kept for logs that no log has yet. On a medium whose epochs are atomic there are no undo
+/// logs.
+u64 still_kept_for_logs(const region& r) {
+    if (r.med().is_atomic()) return 0;
+    const u64 kept = kept_from_heap(r.max_pages());
+    return kept - std::min(kept, pages_of(r, segment_kind::log));
+}
+
+/// Likewise for second slots. Where there are none the engine is another one.
+u64 still_kept_for_slots(const region& r) {
+    const u64 slots = pages_of(r, segment_kind::slots);
+    const u64 kept = slots == 0 ? 0 : kept_for_slots(r.max_pages());
+    return kept - std::min(kept, slots);
+}
+
+/// Maximum number of pages up to which the heap may grow the region.
 u64 heap_limit(const region& r) {
-    u64 kept = r.med().is_atomic() ? 0 : kept_from_heap(r.max_pages());
-    for (const segment& s : r.segments()) {
-        if (s.kind == segment_kind::log) kept -= std::min(kept, s.pages);
-    }
-    return r.max_pages() - kept;
+    return r.max_pages() - still_kept_for_logs(r) - still_kept_for_slots(r);
 }
 
 }  // namespace
@@ -40,6 +56,11 @@ u64 pages_left_for_log(const region& r, u16 owner, log_share share) {
     const u64 left =
         std::min(r.max_pages() - r.size() / layout::page_size, kept - std::min(kept, in_logs));
     return left - std::min(left, for_others);
+}
+
+u64 pages_left_for_slots(const region& r) {
+    const u64 taken = r.size() / page_size + still_kept_for_logs(r);
+    return r.max_pages() - std::min(r.max_pages(), taken);
 }
 
 u64 first_size(u64 bytes, u64 max_size, u64 least) noexcept {

@@ -102,6 +102,15 @@ inline constexpr u64 max_growth_pages = (u64{4} << 30) / page_size;
     return std::min(most_pages / 2, std::max<u64>(most_pages / 256, 2));
 }
 
+/// Pages that the heap leaves free for second slots (transaction/shadow_slots.hpp), in a region
+/// that has some and may have `max_pages` pages: a full heap without any could not be changed. A
+/// 32nd, at least 8 pages, of a small region an eighth, but never less than the first segment's 2.
+[[nodiscard]] constexpr u64 kept_for_slots(u64 max_pages) noexcept {
+    return std::clamp<u64>(max_pages / 8, 2, std::max<u64>(max_pages / 32, 8));
+}
+/// Pages by which the region may grow for second slots: all but those kept for logs.
+[[nodiscard]] u64 pages_left_for_slots(const region& r);
+
 /// Whether a log leaves half of the reserve to lanes that have no log yet. all: for an entry that
 /// would find no room otherwise.
 enum class log_share { fair, all };

@@ -1,5 +1,6 @@
 #include "transaction/shadow_slots.hpp"
 
+#include "alloc/geometry.hpp"
 #include "base/check.hpp"
 #include "persist/persist_point.hpp"
 
@@ -106,8 +107,10 @@ bool shadow_slots::grow() {
     if (!free_.empty()) return true;  // another thread was first
     const u64 now = total() / slot_segment::slots_per_page;
     const u64 most = bound();
-    const u64 pages =
-        std::min({std::max<u64>(now, 2), max_slot_growth, most - std::min(most, now)});
+    // A segment's table takes a page of 64 KiB: in a small region, few segments are better.
+    const u64 least = std::clamp<u64>(kept_for_slots(region_.max_pages()) - 2, 2, max_first_pages);
+    const u64 pages = std::min({std::max(now, least), max_slot_growth, most - std::min(most, now),
+                                pages_left_for_slots(region_)});
     if (pages < 2) {
         is_at_bound_.store(true, std::memory_order_relaxed);
         return false;

@@ -25,7 +25,9 @@
 //
 // Bounds. There are at most as many pages of slots as of heap, and at most half of what the region
 // may have: both together take twice the heap's space. Where no slot is free and the bound is
-// reached, pages are consolidated (shadow_engine.cpp).
+// reached, pages are consolidated (shadow_engine.cpp). The heap leaves a 32nd of the region to them
+// (kept_for_slots(), alloc/geometry.hpp), and they leave the logs' share to the logs: a full heap
+// can still be changed.
 //
 // Concurrency. The free list, growth and the hand are under a mutex. A page's `busy` bits say who
 // owns its lines; `second` changes only while some, for removal all, are owned. An entry's CB

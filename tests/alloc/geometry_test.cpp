@@ -217,6 +217,24 @@ TEST(pages_left_for_log, are_half_of_them_for_who_has_one_and_the_last_for_lane_
     for (u16 lane = 0; lane < 5; ++lane) EXPECT_EQ(pages_left_for_log(*r, lane), 0U);
 }
 
+TEST(grow_heap,
+     leaves_a_share_to_second_slots_where_there_are_some_and_they_leave_the_logs_theirs) {
+    for (const bool has_slots : {false, true}) {
+        region_options o;
+        o.kind = discipline::transaction;
+        o.max_size = u64{8} << 20;  // 128 pages, of which 8 are for slots
+        const auto r = test::must(region::create_volatile(u64{1} << 20, o));
+        const u64 kept = r->med().is_atomic() ? 0 : kept_from_heap(r->max_pages());
+        if (has_slots) test::must(r->grow(segment_kind::slots, 2, 0));
+        while (grow_heap(*r, 1)) continue;
+        const u64 left = r->max_pages() - r->size() / page_size;
+        EXPECT_EQ(left, kept + (has_slots ? kept_for_slots(128) - 2 : 0));
+        EXPECT_EQ(pages_left_for_slots(*r), left - kept);
+        if (kept != 0) test::must(r->grow(segment_kind::log, 1, 0));
+        EXPECT_EQ(pages_left_for_slots(*r), left - kept) << "the log took of its own share";
+    }
+}
+
 TEST(first_size, leaves_two_logs_and_a_256th_of_a_large_region) {
     EXPECT_EQ(kept_from_heap(2), 1U);
     EXPECT_EQ(kept_from_heap(4), 2U);
@@ -224,6 +242,10 @@ TEST(first_size, leaves_two_logs_and_a_256th_of_a_large_region) {
     EXPECT_EQ(kept_from_heap(767), 2U);
     EXPECT_EQ(kept_from_heap(768), 3U);
     EXPECT_EQ(kept_from_heap(1 << 20), 1U << 12);
+    EXPECT_EQ(kept_for_slots(4), 2U);
+    EXPECT_EQ(kept_for_slots(40), 5U);
+    EXPECT_EQ(kept_for_slots(128), 8U);
+    EXPECT_EQ(kept_for_slots(320), 10U);
     EXPECT_EQ(first_size(u64{64} << 20, u64{64} << 20), (u64{64} << 20) - 4 * page_size);
 }
 

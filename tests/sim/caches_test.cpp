@@ -17,24 +17,32 @@ namespace {
 /// One set: the newest first, with its dirty bit.
 using plain_set = std::list<std::pair<u64, bool>>;
 
-RC_GTEST_PROP(cache, fills_and_evicts_as_lru_sets_do, (std::vector<std::pair<u8, bool>> steps)) {
-    cache<u32> c(8 * 64, 2);  // four sets of two
+/// A cache of four sets against lists.
+template <class Tag>
+void acts_as_lru_sets_do(unsigned ways, const std::vector<std::pair<u16, bool>>& steps) {
+    cache<Tag> c(4 * ways * 64, ways);
     std::map<u64, plain_set> sets;
     for (const auto& [step, dirty] : steps) {
-        const u64 line = step % 24;
+        const u64 line = step % (4 * (ways + 3));
         plain_set& set = sets[line % 4];
         const auto at =
             std::find_if(set.begin(), set.end(), [&](auto& e) { return e.first == line; });
-        if (step >= 230) {
+        if (step % 256 >= 230) {
             const bool was_dirty = at != set.end() && at->second;
             RC_ASSERT((step % 2 == 0 ? c.clean(line) : c.remove(line)) == was_dirty);
             if (at != set.end() && step % 2 == 0) at->second = false;
             if (at != set.end() && step % 2 == 1) set.erase(at);
             continue;
         }
+        if (!set.empty() && set.front().first == line) {
+            RC_ASSERT(c.put_newest(line, dirty));
+            at->second |= dirty;
+            continue;
+        }
+        RC_ASSERT(!c.put_newest(line, dirty));
         const auto [hit, left] = c.put(line, dirty);
         RC_ASSERT(hit == (at != set.end()));
-        u64 out = cache<u32>::none;
+        u64 out = cache<Tag>::none;
         if (hit) {
             const bool was = at->second;
             set.erase(at);
@@ -42,13 +50,29 @@ RC_GTEST_PROP(cache, fills_and_evicts_as_lru_sets_do, (std::vector<std::pair<u8,
             RC_ASSERT(left == out);
             continue;
         }
-        if (set.size() == 2) {
+        if (set.size() == ways) {
             if (set.back().second) out = set.back().first;
             set.pop_back();
         }
         set.emplace_front(line, dirty);
         RC_ASSERT(left == out);
     }
+}
+
+RC_GTEST_PROP(cache, fills_and_evicts_as_lru_sets_do, ()) {
+    // Long runs of few lines, so that sets are full.
+    const auto steps = *rc::gen::container<std::vector<std::pair<u16, bool>>>(
+        400, rc::gen::pair(rc::gen::arbitrary<u16>(), rc::gen::arbitrary<bool>()));
+    for (const unsigned ways : {1U, 2U, 3U, 7U, 8U}) {
+        acts_as_lru_sets_do<u32>(ways, steps);
+        acts_as_lru_sets_do<u64>(ways, steps);
+    }
+    for (const unsigned ways : {9U, 15U, 16U}) acts_as_lru_sets_do<u32>(ways, steps);
+}
+
+TEST(cache, more_ways_than_a_line_of_tags_end_the_process) {
+    EXPECT_DEATH(cache<u32>(17 * 64, 17), "more ways than one line has tags");
+    EXPECT_DEATH(cache<u64>(9 * 64, 9), "more ways than one line has tags");
 }
 
 TEST(cache, a_line_that_its_tags_cannot_hold_ends_the_process) {

@@ -234,6 +234,45 @@ TEST_F(small_shadow_engine, consolidates_where_no_slot_is_free_and_loses_nothing
     for (u64 i = 0; i < blocks; ++i) ASSERT_EQ(*of_block(i), 3'000 + i);
 }
 
+// The heap takes its room before the slots do: a block that is fresh needs none.
+TEST_F(shadow_engine, a_full_heap_has_second_slots_for_transactions_of_many_pages) {
+    region_of_words::how h = shadow();
+    h.initial_size = u64{1} << 20;
+    h.max_size = u64{8} << 20;
+    static constexpr u64 block = 60'000;
+    static constexpr u64 pages = 64;
+    std::vector<u64> blocks;
+    {
+        const region_of_words r(file, h);
+        const auto take = [&] {
+            u64 offset = 0;
+            auto done = r.all().atomic(
+                [&](transaction& t) { offset = static_cast<u64>(t.allocate(block) - t.base()); });
+            if (done) blocks.push_back(offset);
+            return done;
+        };
+        result<void> taken = take();
+        while (taken) taken = take();
+        ASSERT_EQ(taken.error().code, errc::no_space);
+        ASSERT_GT(blocks.size(), 70U) << "most of it is heap";
+        const auto word = [&](u64 i) {
+            return r.up->file().at<u64>(blocks[i / 8] + i % 8 * shadow::page_size);
+        };
+        for (u64 round = 1; round <= 20; ++round) {
+            must(r.all().atomic([&](transaction& t) {
+                for (u64 i = 0; i < pages; ++i) t.store(word(round * 16 + i), round);
+            }));
+        }
+        must(r.all().atomic([&](transaction& t) {
+            t.release(t.base() + blocks[0], block);
+            t.store(r.word(0), blocks.size());
+        }));
+        EXPECT_GE(r.up->engine_numbers_now().slots, pages);
+    }
+    const region_of_words again(file, h);
+    EXPECT_EQ(*again.up->file().at<u64>(blocks[40]), 20U);
+}
+
 TEST_F(small_shadow_engine, refuses_a_transaction_of_more_pages_than_slots_and_goes_on) {
     for (u64 i = 0; i < blocks; ++i) must(store_to(i, 1, i));
     ASSERT_GT(blocks, r->up->engine_numbers_now().slots);
