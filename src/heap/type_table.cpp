@@ -1,5 +1,7 @@
 #include "heap/type_table.hpp"
 
+#include <holdfast/nv/describe.hpp>
+
 #include "base/checksum.hpp"
 
 #include <cstring>
