@@ -78,9 +78,9 @@ struct hf_group_options {
     int flush;            /* nonzero: lines are written back on tmpfs, too (measurements) */
     int by_hand;          /* nonzero: no thread cuts; only hf_section_cut() does (tests) */
     enum hf_mode mode;
-    uint64_t log_bytes;   /* graph: of each thread's log; 0: 4 MiB. A section may use half of it: an
+    uint64_t log_bytes; /* graph: of each thread's log; 0: 4 MiB. A section may use half of it: an
                              entry of 32 bytes for each word of 8 bytes that it stores to */
-    int log_all_stores;   /* graph, nonzero: log stores outside of sections even where none of what
+    int log_all_stores; /* graph, nonzero: log stores outside of sections even where none of what
                              they depend on can be undone (paper, section 2.7.2) */
     int no_flush_for_figures; /* nonzero: never write lines back. Measurements only: a power cut may
                                  then leave anything */

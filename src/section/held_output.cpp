@@ -194,7 +194,7 @@ void held_output::start() {
     std::thread([this] {
         belong_to_runtime();
         name_this_thread("hf-output");
-        // A peer that has gone is an error of the write; signals are for the program's threads.
+        // A peer that has closed is an error of the write; signals are for the program's threads.
         sigset_t all;
         ::sigfillset(&all);
         ::pthread_sigmask(SIG_SETMASK, &all, nullptr);

@@ -11,18 +11,18 @@
 // Invariants.
 //  HO1  No byte of a message is written before is_stable(its stamp) has been true.
 //  HO2  The messages of one channel are written in the order in which hold() took them: the writer
-//       looks at the first one only, and is the only thread that writes.
-//  HO3  At most `limit` bytes wait. A caller beyond that waits itself, outside of sections only: its
-//       own section would have to end first, and so it gets ENOBUFS at once inside one.
+//       checks the first one only, and is the only thread that writes.
+//  HO3  At most `limit` bytes wait. A caller beyond that waits itself, outside of sections only.
+//       Inside one it gets ENOBUFS at once: its own section would have to end first.
 //  HO4  A channel has a duplicate of the descriptor, while messages wait. close(), dup2() and the
 //       reuse of the number by the program therefore lose nothing; the peer sees the end of the
 //       stream after the last byte.
 //
 // Channels. One for each socket or pipe, also if it has several descriptors, and one for each
-// descriptor of a file: its key is the inode, and for files the number as well. So a number that was
-// closed and given to another connection is a channel of its own.
+// descriptor of a file: its key is the inode, and for files the number as well. So a number that
+// was closed and given to another connection is a channel of its own.
 //
-// Errors of a held write (the peer has gone) are reported by the next hold() of that channel, as
+// Errors of a held write (the peer has closed) are reported by the next hold() of that channel, as
 // the kernel reports those of write-back; the messages that waited after it are dropped.
 //
 // Crash, _exit(), exec: the messages that wait are lost, and so the peer knows less than is stable.

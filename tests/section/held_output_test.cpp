@@ -37,7 +37,7 @@ class connection {
     [[nodiscard]] int peer() const { return ends_[1]; }
     void close_ours() { close_end(ends_[0]); }
     void close_peer() { close_end(ends_[1]); }
-    /// What the peer reads next; "": nothing has come, or the end of the stream.
+    /// The bytes that the peer reads next; "": nothing has come, or the end of the stream.
     [[nodiscard]] std::string peer_has() const { return receive(MSG_DONTWAIT); }
     /// Waits for n bytes, or the end of the stream.
     [[nodiscard]] std::string peer_reads(std::size_t n) const {

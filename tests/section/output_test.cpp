@@ -134,7 +134,7 @@ TEST_P(section_output, belongs_to_the_parent_after_fork) {
     EXPECT_EQ(newest_told(false), 1U);
 }
 
-// A client must never have been told of a section that the crash has undone.
+// A client must never know of a section that the crash has undone.
 TEST_P(section_output, tells_of_no_section_that_a_kill_undoes) {
     for (int round = 0; round < 4; ++round) {
         const pid_t child = ::fork();
