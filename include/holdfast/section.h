@@ -41,6 +41,8 @@
 
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/types.h>
+#include <sys/uio.h>
 
 #ifdef __cplusplus
 extern "C" {
@@ -76,12 +78,16 @@ struct hf_group_options {
     int flush;            /* nonzero: lines are written back on tmpfs, too (measurements) */
     int by_hand;          /* nonzero: no thread cuts; only hf_section_cut() does (tests) */
     enum hf_mode mode;
-    uint64_t log_bytes;   /* graph: of each thread's log; 0: 4 MiB. A section may use half of it: an
+    uint64_t log_bytes; /* graph: of each thread's log; 0: 4 MiB. A section may use half of it: an
                              entry of 32 bytes for each word of 8 bytes that it stores to */
-    int log_all_stores;   /* graph, nonzero: log stores outside of sections even where none of what
+    int log_all_stores; /* graph, nonzero: log stores outside of sections even where none of what
                              they depend on can be undone (paper, section 2.7.2) */
     int no_flush_for_figures; /* nonzero: never write lines back. Measurements only: a power cut may
                                  then leave anything */
+    int hold_output;     /* nonzero: the program's own writes to clients are held until they are
+                            stable (below). HOLDFAST_SECTION_HOLD_OUTPUT=1 (or 0) decides instead,
+                            if it is set */
+    uint64_t hold_bytes; /* of output that waits; 0: 16 MiB */
 };
 
 /* Opens the group in the file `path`, or creates it. After a crash it is as it was at the last
@@ -145,6 +151,25 @@ uint64_t hf_section_durable(void);
 /* Tries to cut now, with the time limit of the options. 0: it is cut, though perhaps not durable
  * yet. Graph: 0: every section that has ended is kept. */
 int hf_section_cut(void);
+
+/* ------------------------------------------------------------------------------------- output */
+
+/* Writes to the descriptor once no crash can undo what the calling thread has done so far, the
+ * section that it is in included. The bytes are copied and the call returns at once, with n as
+ * write() does; they wait, in the order of the calls for each descriptor, and a thread of the
+ * runtime writes them. Closing the descriptor meanwhile loses none. A file's position moves when
+ * they are written. Without an open group the call is write().
+ *
+ * When hold_bytes wait, a call outside of sections waits for room, for 10 s at most. -1, errno and
+ * hf_section_error(): ENOBUFS: no room, after 10 s or inside a section (whose output can be written
+ * only after its end); EAGAIN: no room, and the descriptor does not block; EMSGSIZE: a datagram
+ * larger than hold_bytes; else the error with which an earlier call's bytes could not be written,
+ * all that waited on the descriptor having been dropped. */
+ssize_t hf_output_write(int fd, const void* bytes, size_t n);
+ssize_t hf_output_writev(int fd, const struct iovec* parts, int count);
+/* Waits until all that is held has been written: hf_wait_stable() first, then the descriptors.
+ * Busy: after 10 s a peer does not read, or other threads' sections are not stable. */
+int hf_output_flush(void);
 
 /* ---------------------------------------------------------------------------------- diagnosis */
 

@@ -28,11 +28,13 @@
 #include <pthread.h>
 
 #include <atomic>
+#include <cerrno>
 #include <cstddef>
 #include <cstdint>
 #include <memory_resource>
 #include <new>
 #include <string>
+#include <string_view>
 #include <type_traits>
 #include <utility>
 
@@ -56,6 +58,25 @@ namespace hf::section {
 /// Waits until all sections that this thread has ended are durable.
 [[nodiscard]] inline result<void> wait_stable() {
     const int failed = hf_wait_stable();
+    return failed == 0 ? result<void>{} : failure(last_error(failed));
+}
+
+/// Writes all bytes once no crash can undo what the calling thread has done so far
+/// (hf_output_write). errc::no_space: no room to hold them; errc::io: the descriptor's error.
+[[nodiscard]] inline result<void> write_output(int fd, std::string_view bytes) {
+    while (!bytes.empty()) {
+        const ssize_t n = hf_output_write(fd, bytes.data(), bytes.size());
+        if (n < 0) {
+            const bool is_full = errno == ENOBUFS || errno == EAGAIN || errno == EMSGSIZE;
+            return failure(last_error(static_cast<int>(is_full ? errc::no_space : errc::io)));
+        }
+        bytes.remove_prefix(static_cast<std::size_t>(n));
+    }
+    return {};
+}
+/// Waits until all output that is held has been written.
+[[nodiscard]] inline result<void> flush_output() {
+    const int failed = hf_output_flush();
     return failed == 0 ? result<void>{} : failure(last_error(failed));
 }
 

@@ -40,6 +40,10 @@ result<opening_request> with_environment(const char* file, const hf_group_option
         }
         r.options.period_us = static_cast<std::uint32_t>(ms * 1000);
     }
+    if (const auto hold = value_of(hold_variable); !hold.empty()) {
+        if (hold != "0" && hold != "1") return wrong(hold_variable, hold, "set it to 0 or 1");
+        r.options.hold_output = hold == "1" ? 1 : 0;
+    }
     return r;
 }
 

@@ -16,6 +16,8 @@ inline constexpr const char* file_variable = "HOLDFAST_SECTION_FILE";
 inline constexpr const char* stores_variable = "HOLDFAST_SECTION_STORES";
 /// From one cut to the next, in milliseconds: 1 to max_period_ms.
 inline constexpr const char* period_variable = "HOLDFAST_SECTION_PERIOD";
+/// 1: the program's own writes are held until they are stable; 0: they are not
+inline constexpr const char* hold_variable = "HOLDFAST_SECTION_HOLD_OUTPUT";
 /// Nonempty: hf_section_report()'s line is printed to stderr when the group is closed, or at exit.
 inline constexpr const char* report_variable = "HOLDFAST_SECTION_REPORT";
 inline constexpr unsigned long max_period_ms = 3'600'000;

@@ -121,7 +121,7 @@ runtime& runtime::make() noexcept {
 runtime::runtime() : gate_(threads_) {
     HF_CHECK(::pthread_key_create(&key_, thread_ends) == 0,
              "no key for the ends of threads: pthread_key_create");
-    HF_CHECK(::pthread_atfork(nullptr, nullptr, child_begins) == 0, "pthread_atfork");
+    HF_CHECK(::pthread_atfork(fork_begins, parent_goes_on, child_begins) == 0, "pthread_atfork");
     HF_CHECK(std::atexit(process_ends) == 0, "atexit");
 }
 
@@ -148,6 +148,7 @@ result<void> runtime::open(const std::filesystem::path& path, const hf_group_opt
     numbers_.last_cut_ns.store(now_ns(), std::memory_order_relaxed);
     sections_at_cut_ = sections_begun();
     if (undo_ != nullptr) show_tags(undo_->tags(), group_->file().base());
+    start_holding(options);
     is_in_use.store(true, std::memory_order_release);
     if (options.by_hand == 0 && !has_graph()) start_cutting(options);
     return {};
@@ -183,6 +184,7 @@ result<void> runtime::close() {
         return ok;
     }
     auto closed = group_->cut(threads_) ? group_->close() : group_->epochs().accepts_writes();
+    end_holding(closed.has_value());
     is_in_use.store(false, std::memory_order_release);
     hide_tags();
     undo_ = nullptr;
@@ -221,6 +223,7 @@ void runtime::process_ends() noexcept {
     runtime& r = get();
     r.cutter_.stop();
     if (r.me().depth != 0) {
+        r.finish_output();
         std::fputs("holdfast: exit inside a section: its changes are undone\n", stderr);
         return;
     }
@@ -230,11 +233,15 @@ void runtime::process_ends() noexcept {
     if (!ok) {
         std::fprintf(stderr, "holdfast: %s\n", ok.error().to_string().c_str());
     }
+    r.finish_output();
     print_report();
 }
 
 /// A child of fork() has no region: its mappings are not inherited (MADV_DONTFORK).
 void runtime::child_begins() noexcept {
+    const inside_runtime in;
+    get().output_.child_after_fork();
+    is_holding.store(false, std::memory_order_relaxed);
     is_in_use.store(false, std::memory_order_relaxed);
     hide_tags();
     detail::my_record = nullptr;
@@ -284,7 +291,9 @@ u64 runtime::sections_begun() const noexcept {
 
 // ------------------------------------------------------------------------------------------- cuts
 
-bool runtime::needs_cut() noexcept { return sections_begun() != sections_at_cut_; }
+bool runtime::needs_cut() noexcept {
+    return sections_begun() != sections_at_cut_ || output_.needs_cut(group_->epoch());
+}
 
 cut_outcome runtime::try_cut(u64 patience_ns) {
     const inside_runtime in;

@@ -8,7 +8,7 @@
 // program without a group reads.
 //
 // Concurrency. enter() and leave() by any thread; open() and close() by one, outside of sections.
-// Lock order: cut_mutex, gate (closed), the rooms below.
+// Lock order: cut_mutex, gate (closed), held output, the rooms below.
 #pragma once
 
 #include <holdfast/section.h>
@@ -17,6 +17,7 @@
 #include "section/cutter.hpp"
 #include "section/gate.hpp"
 #include "section/group.hpp"
+#include "section/held_output.hpp"
 #include "section/inside_runtime.hpp"
 #include "section/touched.hpp"
 
@@ -135,13 +136,28 @@ class runtime {
     [[nodiscard]] bool created() const noexcept { return created_; }
     [[nodiscard]] bool recovered() const noexcept { return recovered_; }
 
+    // --- output that is held until it is stable (held_output.hpp) ---
+    /// Whether the program's own writes are held.
+    [[nodiscard]] static bool holds_output() noexcept {
+        return is_holding.load(std::memory_order_acquire);
+    }
+    /// As held_output::hold(), with what the calling thread has done so far.
+    [[nodiscard]] ssize_t hold(int fd, const held_output::message& m);
+    [[nodiscard]] result<void> flush_output();
+    [[nodiscard]] held_output& output() noexcept { return output_; }
+
    private:
     runtime();
     [[nodiscard]] static runtime& make() noexcept;
     [[gnu::noinline]] thread_record& bind() noexcept;
     static void thread_ends(void* record) noexcept;
     static void process_ends() noexcept;
+    static void fork_begins() noexcept;
+    static void parent_goes_on() noexcept;
     static void child_begins() noexcept;
+    void start_holding(const hf_group_options& options);
+    void end_holding(bool is_all_stable);
+    void finish_output();
     [[nodiscard]] bool needs_cut() noexcept;
     /// Until a cut can be made without waiting for the disk. errc::no_space: the disk refuses.
     [[nodiscard]] result<void> wait_for_disk();
@@ -152,6 +168,7 @@ class runtime {
     void note_attempt(u64 start, u64 end, bool cut) noexcept;
 
     static inline std::atomic<bool> is_in_use{false};
+    static inline std::atomic<bool> is_holding{false};
     static inline constinit std::atomic<runtime*> the_runtime{nullptr};
     /// nullptr: epoch mode. Changes while no thread is inside and is_in_use is false.
     static inline std::atomic<graph_sections*> open_graph{nullptr};
@@ -169,11 +186,15 @@ class runtime {
     std::mutex cut_mutex_;  ///< the leader's (S2)
     cutter cutter_;
     cut_numbers numbers_;
+    held_output output_;
     std::atomic<u64> sections_at_cut_{0};
     // The section that the last failed attempts waited for; the leader's.
     const thread_record* blocker_ = nullptr;
     u64 blocking_section_ = 0;
     u64 blocked_since_ns_ = 0;
 };
+
+/// For hf_output_write() and the program's own calls: runtime::hold(), and the error's text.
+[[nodiscard]] ssize_t hold_output(int fd, const held_output::message& m);
 
 }  // namespace hf::section

@@ -33,6 +33,7 @@
 //     first_touch.hpp  undo log by line, claimed by one thread (in place), over undo/
 //     group.hpp        the file: epochs, recovery, U0 to U4
 //     graph_sections.hpp  the other mode, without cuts: sections by happens-before (graph/)
+//     held_output.hpp  output that is written once it is stable
 //     heap/            memory, whose metadata go back with the cut
 //     runtime.hpp      the one of this process
 //     locks/           pthread, C11 and C++ locks begin and end sections

@@ -1,5 +1,6 @@
 // The C faces: holdfast/section.h and holdfast/section_hooks.h.
 #include "section/environment.hpp"
+#include "section/last_error.hpp"
 #include "section/runtime.hpp"
 #include "section/symbol.hpp"
 
@@ -22,18 +23,13 @@ using hf::section::root_entry;
 using hf::section::runtime;
 using hf::section::thread_record;
 
-thread_local std::string last_error;
+using hf::section::fail;
+using hf::section::told;
 
-int fail(const hf::error& e) {
-    const hf::section::inside_runtime in;
-    last_error = e.to_string();
-    return static_cast<int>(e.code);
-}
 int fail(hf::errc code, const char* what, const std::string& where, const char* why,
          const char* next) {
     return fail(hf::error{code, what, where, why, next});
 }
-int told(const hf::result<void>& r) { return r ? 0 : fail(r.error()); }
 
 /// A call of the API: inside a section of its own, or a part of the caller's.
 class call {
@@ -112,7 +108,7 @@ void* told_block(Result&& r) {
 
 extern "C" {
 
-const char* hf_section_error(void) { return last_error.c_str(); }
+const char* hf_section_error(void) { return hf::section::last_error_text.c_str(); }
 
 // -------------------------------------------------------------------------------------- the group
 

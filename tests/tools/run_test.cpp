@@ -53,6 +53,19 @@ TEST_F(run_verb, returns_the_programs_exit_code_and_passes_its_arguments) {
     EXPECT_EQ(o.out, "--file a b\n");
 }
 
+TEST_F(run_verb, takes_a_separator_before_the_program_and_leaves_later_ones_to_it) {
+    const std::string script = "sh -c 'echo \"$@\"' x -- --file a -- b";
+    for (const char* const options :
+         {"--", "--report --", "--period 5 --file y --", "--period=5 --"}) {
+        const outcome o = bash(std::string(HF_PROGRAM " run ") + options + " " + script);
+        EXPECT_EQ(o.code, 0) << options << o.err;
+        EXPECT_EQ(o.out, "-- --file a -- b\n") << options;
+    }
+    const outcome nothing = holdfast({"run", "--"});
+    expect_one_clear_error(nothing);
+    EXPECT_EQ(nothing.code, 2);
+}
+
 TEST_F(run_verb, refuses_what_cannot_be_run) {
     const auto code_of = [](const std::string& program) {
         const outcome o = holdfast({"run", program});
@@ -69,8 +82,8 @@ TEST_F(run_verb, refuses_what_cannot_be_run) {
 }
 
 TEST_F(run_verb, has_variables_whose_nonsense_is_one_clear_error) {
-    for (const char* const setting :
-         {"PERIOD=0", "PERIOD=10ms", "PERIOD=-1", "PERIOD=3600001", "STORES=some"}) {
+    for (const char* const setting : {"PERIOD=0", "PERIOD=10ms", "PERIOD=-1", "PERIOD=3600001",
+                                      "STORES=some", "HOLD_OUTPUT=yes"}) {
         const outcome o =
             bash(std::string("HOLDFAST_SECTION_") + setting + " " + program() + " " + file());
         EXPECT_EQ(o.code, 1) << setting;

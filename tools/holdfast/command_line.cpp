@@ -43,6 +43,23 @@ words with_help_as_option(const CLI::App& app, words given) {
     return given;
 }
 
+/// `run [OPTION...] -- PROGRAM ...` without the separator: for CLI11 it would end the verb.
+/// A separator after PROGRAM belongs to it.
+words without_separator(const CLI::App& app, words given) {
+    if (given.empty() || given[0] != "run") return given;
+    const CLI::App* const run = app.get_subcommand("run");
+    for (auto word = given.begin() + 1; word != given.end() && word->starts_with('-'); ++word) {
+        if (*word == "--") {
+            given.erase(word);
+            break;
+        }
+        const CLI::Option* const option = run->get_option_no_throw(*word);
+        const bool has_value = option != nullptr && option->get_items_expected_min() > 0;
+        if (has_value && ++word == given.end()) break;
+    }
+    return given;
+}
+
 /// Detects errors before parsing; "": none.
 std::string what_is_wrong_at_first_sight(const CLI::App& app, const words& given) {
     if (given.empty()) return "no verb was given";
@@ -78,7 +95,7 @@ int parse_and_run(const words& arguments) {
         verb->set_version_flag("-V,--version", "holdfast " HF_VERSION,
                                "Print the version and exit");
     }
-    const words given = with_help_as_option(app, arguments);
+    const words given = without_separator(app, with_help_as_option(app, arguments));
     if (const std::string why = what_is_wrong_at_first_sight(app, given); !why.empty()) {
         return refuse(why, "");
     }

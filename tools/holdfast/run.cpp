@@ -34,6 +34,7 @@ struct run_arguments {
     std::string stores = "pages";
     std::uint64_t period_ms = 0;
     bool report = false;
+    bool hold_output = false;
 };
 
 /// Beside this program as installed, or in its build tree. "": it is nowhere.
@@ -91,6 +92,7 @@ void prepare_environment(const run_arguments& a, const std::string& library) {
     set(section::stores_variable, a.stores);
     if (a.period_ms != 0) set(section::period_variable, std::to_string(a.period_ms));
     if (a.report) set(section::report_variable, "1");
+    if (a.hold_output) set(section::hold_variable, "1");
 }
 
 error error_of(errc code, const std::string& where, std::string why, std::string next) {
@@ -165,6 +167,8 @@ void add_run(CLI::App& app, action& chosen) {
     verb->add_option("--library", a->library, "The runtime, if it is not beside this program")
         ->check(some_name());
     verb->add_flag("--report", a->report, "At the end print numbers of cuts to standard error");
+    verb->add_flag("--hold-output", a->hold_output,
+                   "Hold what PROGRAM writes to clients until no crash can undo it");
     verb->prefix_command();
     verb->footer(remarks);
     verb->callback(

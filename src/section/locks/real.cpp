@@ -38,6 +38,11 @@ HF_WEAK(sem_post)
 HF_WEAK(sem_wait)
 HF_WEAK(sem_trywait)
 HF_WEAK(sem_timedwait)
+HF_WEAK(write)
+HF_WEAK(writev)
+HF_WEAK(send)
+HF_WEAK(sendto)
+HF_WEAK(sendmsg)
 #undef HF_WEAK
 
 namespace hf::section::real {
@@ -53,7 +58,7 @@ void look_up(F*& into, void (*interceptor)(), const char* name, const char* vers
         p = version == nullptr ? ::dlsym(RTLD_NEXT, name) : ::dlvsym(RTLD_NEXT, name, version);
     }
     if (p == nullptr) p = ::dlsym(RTLD_NEXT, name);
-    HF_CHECK(p != nullptr, "the C library lacks a function of its threads");
+    HF_CHECK(p != nullptr, "the C library lacks a function that sections need");
     into = reinterpret_cast<F*>(p);
 }
 
@@ -90,6 +95,12 @@ void look_up(F*& into, void (*interceptor)(), const char* name, const char* vers
     look_up(found.sem_trywait, __interceptor_sem_trywait, "sem_trywait");
     look_up(found.sem_timedwait, __interceptor_sem_timedwait, "sem_timedwait");
     look_up(found.sem_clockwait, nullptr, "sem_clockwait");
+    look_up(found.write, __interceptor_write, "write");
+    look_up(found.writev, __interceptor_writev, "writev");
+    look_up(found.send, __interceptor_send, "send");
+    look_up(found.sendto, __interceptor_sendto, "sendto");
+    look_up(found.sendmsg, __interceptor_sendmsg, "sendmsg");
+    look_up(found.shutdown, nullptr, "shutdown");
     look_up(found.cond_wait, __interceptor_pthread_cond_wait, "pthread_cond_wait", "GLIBC_2.3.2");
     look_up(found.cond_timedwait, __interceptor_pthread_cond_timedwait, "pthread_cond_timedwait",
             "GLIBC_2.3.2");

@@ -7,6 +7,8 @@
 
 #include <pthread.h>
 #include <semaphore.h>
+#include <sys/socket.h>
+#include <sys/uio.h>
 #include <threads.h>
 #include <time.h>
 
@@ -49,6 +51,13 @@ struct functions {
     int (*sem_trywait)(sem_t*);
     int (*sem_timedwait)(sem_t*, const timespec*);
     int (*sem_clockwait)(sem_t*, clockid_t, const timespec*);
+
+    ssize_t (*write)(int, const void*, size_t);
+    ssize_t (*writev)(int, const iovec*, int);
+    ssize_t (*send)(int, const void*, size_t, int);
+    ssize_t (*sendto)(int, const void*, size_t, int, const sockaddr*, socklen_t);
+    ssize_t (*sendmsg)(int, const msghdr*, int);
+    int (*shutdown)(int, int);
 };
 
 /// Any thread, at any time, also before main().

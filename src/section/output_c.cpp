@@ -1,0 +1,69 @@
+// The C face of output that is held until it is stable: hf_output_* of holdfast/section.h.
+#include "section/last_error.hpp"
+#include "section/runtime.hpp"
+#include "section/symbol.hpp"
+
+#include <sys/uio.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+#include <string>
+
+namespace hf::section {
+namespace {
+
+/// Notes the error of a call; errno stays.
+void note_failure(int fd) {
+    const inside_runtime in;
+    const int why = errno;
+    const thread_record& r = runtime::get().me();
+    const std::string where = "descriptor " + std::to_string(fd);
+    const std::string bytes = std::to_string(runtime::get().output().limit());
+    if (why == ENOBUFS && r.depth != 0) {
+        const void* const site = r.site.load(std::memory_order_relaxed);
+        fail({errc::no_space, "hold output", where,
+              bytes + " bytes wait already, and the section begun at " + source_of(site) +
+                  " cannot wait for its own end",
+              "write less inside one section, or raise hold_bytes"});
+    } else if (why == ENOBUFS || why == EAGAIN || why == EMSGSIZE) {
+        fail({errc::no_space, "hold output", where,
+              "no room: at most " + bytes + " bytes wait until they are stable and peers read",
+              "raise hold_bytes, or see hf_section_report() for a section in the way"});
+    } else {
+        fail({errc::io, "write output", where, std::strerror(why),
+              "see the reason; what was held for it before is lost"});
+    }
+    errno = why;
+}
+
+}  // namespace
+
+ssize_t hold_output(int fd, const held_output::message& m) {
+    const ssize_t n = runtime::get().hold(fd, m);
+    if (n < 0) note_failure(fd);
+    return n;
+}
+
+}  // namespace hf::section
+
+using hf::section::hold_output;
+using hf::section::runtime;
+
+extern "C" {
+
+ssize_t hf_output_writev(int fd, const iovec* parts, int count) {
+    if (!runtime::is_open() || hf::section::is_inside_runtime()) {
+        return ::writev(fd, parts, count);
+    }
+    return hold_output(fd, {.parts = parts, .count = static_cast<size_t>(count)});
+}
+
+ssize_t hf_output_write(int fd, const void* bytes, size_t n) {
+    const iovec part{const_cast<void*>(bytes), n};
+    return hf_output_writev(fd, &part, 1);
+}
+
+int hf_output_flush(void) { return hf::section::told(runtime::get().flush_output()); }
+
+}  // extern "C"
