@@ -52,7 +52,7 @@ class checkpoint_state {
     [[nodiscard]] u64 recovered_entries() const noexcept { return recovered_entries_; }
     /// Begins the session: the crashed epoch counts as failed from here on.
     [[nodiscard]] result<void> start();
-    /// True if there are so many failed epochs that the pass which empties the set must run
+    /// True if the set of failed epochs is so full that the pass which empties it must run
     /// before any operation, with the clock stopped (F4).
     [[nodiscard]] bool must_sweep_first() const noexcept;
 

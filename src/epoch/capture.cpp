@@ -32,7 +32,7 @@ result<void> capture::finish() { return journal_.retire_journal(); }
 
 // --------------------------------------------------------------------------------- an epoch's end
 
-// What the lanes have noted joins the set, and what the tracker finds.
+// The lines that the lanes have recorded join the set, and those that the tracker finds.
 void capture::collect_lines() {
     gather(lanes_, chunks_);
     for (const line_chunk& c : chunks_) journal_.dirty()->collect({c.lines, c.count});
@@ -122,8 +122,8 @@ std::optional<std::chrono::microseconds> capture::longest_nap() const {
     return std::chrono::milliseconds(2);
 }
 
-// Nobody tells how much an epoch holds where pages are tracked. A look takes the longer the larger
-// the region is: a twentieth of the clock's time at most.
+// Where pages are tracked, the size of an epoch is not counted. Finding it takes time in proportion
+// to the region: at most a twentieth of the clock's time.
 void capture::look() {
     constexpr u64 shortest_pause_ns = 5'000'000;
     const u64 start = now_ns();

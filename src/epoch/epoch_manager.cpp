@@ -18,7 +18,7 @@ namespace hf {
 namespace {
 
 constexpr auto grace_for_workers = std::chrono::microseconds(300);
-// How often the clock looks at the journal.
+// How often the clock checks the journal.
 constexpr auto nap_for_disk = std::chrono::milliseconds(1);
 
 std::unique_ptr<boundary> boundary_for(region& file, journalled_file* journal, const lanes& all,
@@ -91,7 +91,7 @@ result<void> epoch_manager::read_epochs() {
     }
     if (region_.was_clean()) {
         current_ = newest;
-    } else if (super.medium == medium_kind::file) {  // whole epochs are gone, but not their numbers
+    } else if (super.medium == medium_kind::file) {  // whole epochs are lost, but not their numbers
         current_ = newest + capture::most_under_way() + 1;
     } else {
         interrupted_ = newest;
@@ -206,7 +206,7 @@ bool epoch_manager::close_gate() {
 void epoch_manager::wait_at_gate() {
     if (gate_.is_due() && gate_.close()) {
         // Another epoch may have been ended since this one was found due: then it goes on, rather
-        // than wait for the disk behind a closed gate.
+        // than wait for the disk with the gate closed.
         if (boundary_->is_ready()) {
             closing_since_ns_ = now_ns();
             static_cast<void>(lead_boundary(false));
@@ -285,7 +285,7 @@ void epoch_manager::end_epoch(u64 ending, bool waits) {
     while (current_.load(std::memory_order_acquire) == ending) {
         if (!boundary_->wait_ready()) return;
         if (close_gate()) {
-            // Another leader may have been quicker: then this would end an epoch nobody asked to
+            // Another leader may have been quicker: then this would end an epoch that need not
             // end.
             if (current_.load(std::memory_order_relaxed) == ending) {
                 if (lead_boundary(waits)) boundary_->write_submitted();
@@ -360,7 +360,7 @@ std::chrono::nanoseconds epoch_manager::tick() {
     if (age < options_.epoch && !boundary_->wants_early_end(age) && !is_asked_for()) {
         return std::min(options_.epoch - age, boundary_->longest_nap().value_or(longest_epoch));
     }
-    // The disk is behind: the epoch grows.
+    // The disk has not finished yet: the epoch grows.
     if (!boundary_->is_ready() || boundary_->must_settle_first(current_epoch())) {
         late_ns_.fetch_add(std::chrono::nanoseconds(nap_for_disk).count(),
                            std::memory_order_relaxed);
@@ -380,14 +380,14 @@ bool epoch_manager::keeps_still_for_copies() const noexcept {
     return options_.durable && !boundary_->captures();
 }
 
-// What was written until now is in the copy, too.
+// The copy includes all stores until now.
 void epoch_manager::keep_still() {
     if (is_patient()) return keep_still_patiently();
     end_epoch();
     with_world_stopped([this](lane&) { region_.copies().keep_still(); });
 }
 
-// A worker that comes by leads without a switch of threads (B2).
+// A worker that calls this leads without a switch of threads (B2).
 void epoch_manager::end_due_epoch() {
     const u64 ending = current_epoch();
     gate_.ask();

@@ -71,7 +71,7 @@ namespace hf {
 
 class epoch_manager {
    public:
-    /// What a discipline adds to an update of the superblock.
+    /// A discipline's part of an update of the superblock.
     using super_change = std::function<void(layout::superblock&)>;
 
     /// Reads the superblock and the epoch record; changes nothing yet.

@@ -529,7 +529,7 @@ const heap_type& attempt::type_of(u16 number) {
     return *t;
 }
 
-// -------------------------------------------------------------------------------- behind it
+// -------------------------------------------------------------------------------- afterwards
 
 void attempt::clear() noexcept {
     counts_.clear();

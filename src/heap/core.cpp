@@ -177,7 +177,7 @@ result<void> core::recover() {
     return destroy_doomed();
 }
 
-// ---------------------------------------------------------------------------------- behind it
+// ---------------------------------------------------------------------------------- afterwards
 
 result<void> core::reclaim_queue() {
     result<void> all_done;

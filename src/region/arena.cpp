@@ -138,7 +138,7 @@ window& window::operator=(window&& other) noexcept {
 
 window::~window() {
     if (base_ == nullptr) return;
-    // Mapped over rather than unmapped, so that nobody else's mapping can slip into the arena.
+    // Mapped over rather than unmapped, so that no other mapping can slip into the arena.
     void* p = ::mmap(base_, bytes(), PROT_NONE, detail::reservation_flags | MAP_FIXED, -1, 0);
     HF_CHECK(p != MAP_FAILED, "the kernel refuses to reserve a window again");
     const std::lock_guard lock(arena_mutex);

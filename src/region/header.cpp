@@ -203,7 +203,7 @@ result<void> check_size(const header& h, u64 file_bytes, const std::string& path
     return {};
 }
 
-// What a root leads to others judge.
+// Other rooms check the target of a root.
 result<void> check_roots(const header& h, const std::string& path) {
     bool ended = false;
     for (unsigned i = 0; i < layout::max_roots; ++i) {

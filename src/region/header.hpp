@@ -2,8 +2,8 @@
 //
 // Reading works on a copy of page 0 and touches nothing else, so that it can be fed with anything
 // (fuzz/). A bad copy of the superblock is tolerated while the other is good: that is what the
-// second is for. A foreign version or byte order is told from damage by the checksum, whose place
-// and algorithm never change.
+// second is for. The place and the algorithm of the checksum never change, so that it distinguishes
+// a foreign version or byte order from damage.
 #pragma once
 
 #include <holdfast/options.hpp>

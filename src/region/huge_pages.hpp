@@ -6,7 +6,7 @@
 //  page-table walk. Persistent memory has pages of 2 MiB, and so has a region on tmpfs by this
 //  code.
 // Method. Each aligned run of 2 MiB that is completely within a new file gets its last page, and
-// the kernel is asked to collapse the run to a huge page: nothing is copied, and that is less work
+// a system call collapses the run to a huge page: nothing is copied, and that is less work
 // for the kernel than 512 small pages. Later mappings of the file get the huge page at the first
 // access, in this process, in others and after a crash. Time. If the processors are busy, or memory
 // is fragmented, a huge page may take the kernel seconds. So a new region allows some milliseconds

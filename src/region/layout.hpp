@@ -5,7 +5,7 @@
 //   0x2000  epoch record            one line      the durable epoch number
 //   0x3000  root directory          64 x 64       named entry points, each a line of its own
 //   0x4000  growth intent           one line      how long the file may be while it grows
-//   0x5000  segment directory       4,096 x 8     what the pages behind the header are used for
+//   0x5000  segment directory       4,096 x 8     what the pages after the header are used for
 //   0xD000  reserved, zero          up to 64 KiB
 //
 // All numbers are little-endian. A page is 64 KiB. Segments follow each other from page 1 on
@@ -15,13 +15,13 @@
 //  I1 At least one superblock has a right checksum at any instant, and the valid one with the
 //     larger sequence holds the state of the last finished update.
 //  I2 The segments that the directory names lie inside the file, and all their pages are allocated.
-//  I3 The directory's first zero word is its end; all words behind it are zero.
+//  I3 The directory's first zero word is its end; all words after it are zero.
 //  I4 File size = end of the last segment, or up to the growth intent, while that is larger.
-//  I5 The published roots, those whose value is not zero, come first. What a free entry else holds
-//     means nothing.
+//  I5 The published roots, those whose value is not zero, come first. The other fields of a
+//     free entry mean nothing.
 //
-// What belongs to others. The areas of a superblock and what a root's value means are read by the
-//  rooms that wrote them, whose format versions the table of rooms tells (recovery/upgrade.hpp).
+// Contents of other rooms. The areas of a superblock and the values of roots are read by the rooms
+//  that wrote them, whose format versions the table of rooms tells (recovery/upgrade.hpp).
 #pragma once
 
 #include <holdfast/options.hpp>
@@ -43,7 +43,7 @@ namespace hf::layout {
 inline constexpr u64 page_size = u64{64} << 10;
 inline constexpr char magic[8] = {'H', 'O', 'L', 'D', 'F', 'A', 'S', 'T'};
 inline constexpr u64 byte_order_mark = 0x0102030405060708U;
-/// Of this header. 1 was never released; its number lies in the same place.
+/// The format of this header. 1 was never released; its number lies in the same place.
 inline constexpr u16 current_format = 2;
 inline constexpr unsigned max_rooms = 24;
 inline constexpr unsigned epoch_area_bytes = 64;
@@ -89,7 +89,7 @@ struct superblock {
     u64 checksum;  ///< of all bytes before it
 };
 
-/// What a room keeps in its area of the superblock.
+/// A room's area of the superblock.
 template <class T, std::size_t N>
 [[nodiscard]] T read_area(const u8 (&area)[N]) noexcept {
     static_assert(std::is_trivially_copyable_v<T> && sizeof(T) <= N);
@@ -171,7 +171,7 @@ static_assert(offsetof(header, reserved2) == 0xD000);
 static_assert(std::atomic<u64>::is_always_lock_free && sizeof(std::atomic<u64>) == 8);
 
 [[nodiscard]] u64 superblock_checksum(const superblock& s) noexcept;
-/// Of all that a root with this value says; never 0.
+/// The checksum of a root with this value, all fields included; never 0.
 [[nodiscard]] u64 root_checksum(const root& r, u64 value) noexcept;
 
 [[nodiscard]] std::string_view name_of(const room_format& r) noexcept;
@@ -180,7 +180,7 @@ static_assert(std::atomic<u64>::is_always_lock_free && sizeof(std::atomic<u64>) 
 /// Sets it; aborts where the table is full.
 void set_version(superblock& s, const room_format& room) noexcept;
 
-/// How far check may be ahead of the epoch, and seal behind it.
+/// How far check may be ahead of the epoch, and the epoch ahead of seal.
 inline constexpr u64 max_epoch_step = 8;
 /// Sets the epoch, which never goes back. A larger jump than max_epoch_step (after crashes during
 /// recovery, which use numbers up before the record is written) is made in steps, and a crash may

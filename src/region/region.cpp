@@ -73,7 +73,7 @@ result<u64> initial_pages(u64 bytes, const region_options& o, const std::string&
     return align_up(bytes, page_size) / page_size;
 }
 
-// What the file lies on, unless the options insist on what it cannot be.
+// The medium of the file's file system, unless the options demand an impossible one.
 result<medium_kind> agree_on_medium(const detail::file_handle& file, const region_options& o,
                                     const std::string& name, const region::medium_check& accept) {
     auto found = detect_medium(file.get(), name);
@@ -247,7 +247,7 @@ result<std::unique_ptr<region>> region::attach(window place, detail::file_handle
 
     u64 file_bytes = size->bytes;
     if (auto ok = r->prepare_file(*size, bytes, file_bytes); !ok) return tl::unexpected(ok.error());
-    // All behind the header of a new region is growth.
+    // Everything after the header of a new region is growth.
     const u64 mapped_at_first = created ? page_size : bytes;
     for (const u64 from : {u64{0}, mapped_at_first}) {
         auto ok = r->map(from, from == 0 ? mapped_at_first : bytes);
@@ -264,9 +264,9 @@ result<std::unique_ptr<region>> region::attach(window place, detail::file_handle
     return r;
 }
 
-// The machine may have run on behind the death of whoever had the region last. A header is a page:
-// it is flushed even where it says that all is in order, as that may be what was not flushed. Once
-// it says so, the file had its length; a new file's name was still to come.
+// The process that had the region last may have been killed on a machine that runs on. The header,
+// a page, is flushed even if it says that the region was closed in order: those words may not have
+// been flushed. When it says so, the file had its length; a new file's name was still to come.
 result<void> region::make_sure_of_what_is_there() {
     if (read_only_ || created_) return {};
     if (auto ok = detail::sync_directory_of(path_); !ok) return ok;
@@ -293,7 +293,7 @@ result<void> region::prepare_file(const detail::file_facts& facts, u64 bytes, u6
     return *lost_growth ? cut_off_lost_growth(bytes, file_bytes) : result<void>{};
 }
 
-// Behind a journal the file grows at once, its directory with the epoch. A crash that took the
+// With a journal the file grows at once, its directory with the epoch. A crash that took the
 // epoch has left a tail, and no intent that would explain it once the region is closed in order.
 result<void> region::cut_off_lost_growth(u64 bytes, u64& file_bytes) const {
     if (file_bytes <= bytes) return {};
@@ -425,7 +425,7 @@ void region::back_rest_of_window() noexcept {
     max_pages_ = std::max(size() / layout::page_size, std::min(max_pages_, most));
     const u64 end = align_up(size(), layout::page_size);
     constexpr int flags = MAP_FIXED | MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE;
-    // Where memory is never promised twice (vm.overcommit_memory), so much can be read at most.
+    // Where memory is never promised twice (vm.overcommit_memory), the memory can only be read.
     for (const int protection : {PROT_READ | PROT_WRITE, PROT_READ}) {
         const u64 rest = window::bytes() - end;
         if (::mmap(base() + end, rest, protection, flags, -1, 0) != MAP_FAILED) {

@@ -1,9 +1,9 @@
 // region/region.hpp: a file mapped into memory. It survives; the process does not.
 //
 // Purpose. Opens, creates and grows the file, maps it at the start of a window (arena.hpp) and
-//  keeps its header (layout.hpp). What the pages hold is the business of the rooms above.
+//  keeps its header (layout.hpp). The rooms above manage the contents of the pages.
 //
-// On the medium. layout.hpp has the header; behind it:
+// On the medium. layout.hpp has the header; after it:
 //
 //     page 0   | page 1 ...          | ...          | tail  <- while growing, up to the intent
 //     header   | segment 0           | segment 1    |
@@ -25,11 +25,11 @@
 //  S1 one copy of the superblock is durable before the other is touched; S2 both are equal and
 //     durable. At rest both are the same, so that damage to one never brings an older state back.
 //  K1 what a process that was killed has left of the header in the caches, and of the file's
-//     length and name in the kernel, is durable before an opening builds upon it.
+//     length and name in the kernel, is durable before open() builds upon it.
 //  R1 a root's fields, and what its value leads to, are durable before its value is stored;
 //  R2 the value is durable before anything is done that would be lost without it.
-//     So a crash leaves a free entry, or a root that is whole. What a root leads to must not be
-//     rolled back by a discipline afterwards: it is laid before the first epoch, or was committed.
+//     So a crash leaves a free entry, or a root that is whole. A discipline must not roll
+//     back the target of a root afterwards: it is made before the first epoch, or was committed.
 //
 // Where the backing is private (backing.hpp), a store reaches the disk by a checkpoint only, and
 // the orders G, S and R hold within memory.
@@ -37,7 +37,7 @@
 // Concurrency. grow, segments, update_super, find_root and publish_root may be called by any
 // thread; the rest is constant or atomic. super() is a snapshot that stays valid while the region
 // lives.
-// Recovery. Growth that was cut short leaves either nothing, or a tail behind the last segment that
+// Recovery. Growth that was cut short leaves either nothing, or a tail after the last segment that
 //  the intent explains; the next growth cuts it off first. An update of the superblock that was cut
 //  short leaves the old state or the new.
 // Bad input. Every error names file and offset; see docs/region.md for the list. A full disk or
@@ -84,7 +84,7 @@ class region {
     /// Asked before a file is made whether its medium will do.
     using medium_check = std::function<result<void>(medium_kind)>;
 
-    /// What the opener brings.
+    /// The parts that the caller provides.
     struct opener {
         backing_maker make_backing = make_direct_backing;
         medium_check accept;                         ///< {}: any medium
@@ -112,13 +112,13 @@ class region {
     [[nodiscard]] std::byte* base() const noexcept { return window_.base(); }
     /// Bytes mapped, header included.
     [[nodiscard]] u64 size() const noexcept { return bytes_.load(std::memory_order_acquire); }
-    /// What lies behind the region in its window can be read from now on, and is zero; what is
-    /// stored there goes nowhere. For structures whose readers follow what they read, with no look
-    /// at it but near_offset(): damage leads to somewhere, and to no fault. Where the kernel
-    /// refuses, nothing is different. Before anybody else uses the region.
+    /// From now on the rest of the window, after the region, can be read and is zero; stores there
+    /// have no effect. For structures whose readers follow pointers that only near_offset() has
+    /// bounded: a damaged one leads to some memory, and to no fault. Where the kernel refuses,
+    /// nothing is different. Call it before another thread uses the region.
     void back_rest_of_window() noexcept;
     /// An offset from which at least reach_of_damage bytes of the window are reached, aligned as
-    /// blocks are and as it is asked for; itself, if it is one of a block.
+    /// blocks are and to `alignment`; `offset` itself, if it is one of a block.
     [[nodiscard]] static constexpr u64 near_offset(u64 offset, u64 alignment = 1) noexcept {
         constexpr u64 least_block = 32;
         const u64 near = offset & (window_mask & ~(std::max(least_block, alignment) - 1));
@@ -128,8 +128,8 @@ class region {
         }
         return near;
     }
-    /// More than anything has that is looked at before its sizes are: no region whose rest of the
-    /// window is backed grows into the last bytes of it.
+    /// More bytes than any structure has that is read before its sizes are checked: a region whose
+    /// rest of the window is backed does not grow into the window's last bytes.
     static constexpr u64 reach_of_damage = u64{1} << 20;
     [[nodiscard]] layout::header& header() const noexcept {
         return *reinterpret_cast<layout::header*>(base());
@@ -140,9 +140,9 @@ class region {
         return detail::copy_pause(file_.get());
     }
     [[nodiscard]] discipline kind() const noexcept { return kind_; }
-    /// Whether this opening made the file.
+    /// Whether open() made the file.
     [[nodiscard]] bool created() const noexcept { return created_; }
-    /// Whether it was closed in order before this opening (a new one counts as clean).
+    /// Whether it was closed in order before it was opened (a new one counts as clean).
     [[nodiscard]] bool was_clean() const noexcept { return was_clean_; }
     /// Opened with open_mode::inspect: stores reach a private copy only.
     [[nodiscard]] bool read_only() const noexcept { return read_only_; }
@@ -156,7 +156,7 @@ class region {
     [[nodiscard]] bool keeps_address() const noexcept {
         return (super().features & layout::feature_keeps_address) != 0;
     }
-    /// What was found wrong with one of the superblocks at opening; empty when both were good.
+    /// The damage that open() found in one of the superblocks; empty if both were good.
     /// update_super mends it.
     [[nodiscard]] const std::string& damage() const noexcept { return damage_; }
 
@@ -227,7 +227,7 @@ class region {
     bool read_only_ = false;
     std::string damage_;
     u64 max_pages_ = 0;
-    int rest_protection_ = 0;  ///< of the window behind the region: PROT_NONE, or as it is backed
+    int rest_protection_ = 0;  ///< of the window after the region: PROT_NONE, or as it is backed
     std::atomic<u64> bytes_{0};
 
     mutable std::mutex growth_mutex_;  // segments_, file_bytes_, the directory and the intent

@@ -1,12 +1,13 @@
 // section/gate.hpp: the gate that outermost sections pass, one for the whole process.
 //
 // Purpose. A cut needs a moment at which no thread is inside a section. The leader closes the gate,
-// waits for the threads inside with patience, and opens it again, whether they came out or not. A
-// thread waits at this gate only while it holds no lock, so it never keeps one inside from ending.
+// waits for the threads inside until a time-out, and opens it again, whether they came out or not.
+// A thread waits at this gate only while it holds no lock, so it never keeps one inside from
+// ending.
 //
 //             try_close(): all out            open()
 //     open ---------------------> closed ---------------> open
-//       |                            ^  '--> patience is over: open again, and the record in the
+//       |                            ^  '--> time-out: open again, and the record in the
 //       |  hold(): the log fills     |       way is remembered
 //       '--> held -------------------'       held: new sections wait for a cut, 100 ms at most
 //
@@ -27,9 +28,9 @@
 // thread inside that waits for one at the gate (by a flag, a condition, a barrier, a join) makes
 // the attempt fail, and by S3 the other one passes before the next attempt.
 // Progress. Let the sections in flight end within P once no other thread enters. An attempt with
-// patience P or more succeeds: nobody enters while it lasts, so all flags are down within P.
-// Patience doubles with each failure (cutter.hpp), so P is reached, unless P is beyond its limit;
-// then the program's owner is told which section is in the way.
+// time-out P or more succeeds: no thread enters while it lasts, so all flags are down within P.
+// The time-out doubles with each failure (cutter.hpp), so P is reached, unless P is beyond its
+// limit; then a message names the section that is in the way.
 //
 // Cost. Entering is a store, a compiler barrier and a load, and so is leaving without the load.
 #pragma once

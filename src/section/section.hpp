@@ -13,21 +13,21 @@
 // the newest durable cut. Nothing has to be recorded about which section happens before which:
 //
 //  Claim. The state at a cut is closed under happens-before, and has no part of a section.
-//  Proof. Let cut c lie between the closing and the opening of the gate. By S1 (gate.hpp) each
-//  section ends before c or begins after it, so the cut has none in part. If section o1 happens
-//  before o2 and o2 is in the cut, then a release of o1 comes before an acquire of o2, which comes
-//  before c. So o1 has begun before c, and by S1 has ended before c: it is in the cut. A store
-//  outside of sections is a section of its own for the hooks (C1); found by pages, it may be
-//  captured or not, and the rule of docs/sections.md makes that harmless. Figures 2 and 3 of the
-//  paper are instances: tests/section/litmus_test.cpp. Cycles between sections that overlap are no
-//  case of their own, for all of them have ended.
+//  Proof. Let cut c lie between the moments at which the gate is closed and opened. By S1
+//  (gate.hpp) each section ends before c or begins after it, so the cut has none in part. If
+//  section o1 happens before o2 and o2 is in the cut, then a release of o1 comes before an acquire
+//  of o2, which comes before c. So o1 has begun before c, and by S1 has ended before c: it is in
+//  the cut. A store outside of sections is a section of its own for the hooks (C1); found by pages,
+//  it may be captured or not, and the rule of docs/sections.md makes that harmless. Figures 2 and 3
+//  of the paper are instances: tests/section/litmus_test.cpp. Cycles between sections that overlap
+//  are no case of their own, for all of them have ended.
 //
 //     thread 1   |---- o1 ----|         gate |--- waits ---|---- o3 ----|
 //     thread 2        |------ o2 ------|     .             .
 //     leader                      close ... cut ........ open
 //
 // Parts.
-//     gate.hpp         who is inside, closing with patience; no deadlock, progress: its proof
+//     gate.hpp         which threads are inside; closing it with a time-out; proofs
 //     cutter.hpp       the thread that cuts, and its pace
 //     threads.hpp      what is kept for each thread
 //     first_touch.hpp  undo log by line, claimed by one thread (in place), over undo/
@@ -44,10 +44,10 @@
 //  C2  One thread claims the first touch of a line; others wait until its entry is durable.
 //  C3  One gate and one group a process. A group is one file, so one record decides for all of
 //      its regions.
-//  C4  The gate is closed with patience only, and never by a thread that holds a lock.
+//  C4  The gate is closed with a time-out only, and never by a thread that holds a lock.
 //  C5  A wait for a condition leaves the gate and enters it again (locks/condition.cpp).
 //  C6  A thread that waits for its outermost lock is outside (locks/locked.hpp).
-//  C7  Patience and pause double after a failed attempt; a thread that waited passes first (S3).
+//  C7  Time-out and pause double after a failed attempt; a thread that waited passes first (S3).
 //  C8  Tags are cleared at the cut from the threads' lists; they do not count, and cannot wrap.
 //  C9  The undo log of an epoch is at most twice the region; near its end new sections are held.
 //  C10 An allocator's call is a section; a freed block is reused at once, with undo.

@@ -11,7 +11,7 @@
 //   none    engines.cpp        no fence and no record: nothing is to survive, or the epoch's end
 //                              alone makes it durable (medium `file`)
 //
-// Life of an engine. The opening (opening.hpp) leads it:
+// Life of an engine. opening.hpp calls it:
 //
 //     recover()  ─> what a crash left is in place      before the heap is opened; a function of
 //        │                                             the row, for no session has begun
@@ -21,13 +21,13 @@
 //                   │          commit()    durable, and in place    ┘
 //                 close()  ─> the epoch that ends next leaves a region that is clean
 //
-// What all engines share: log space (engine_lane.hpp, commit_log.hpp), records (commit_record.hpp),
+// All engines share log space (engine_lane.hpp, commit_log.hpp), records (commit_record.hpp),
 // and the allocator's changes. These are set and clear operations on words in each record:
 // two commits at once change different bits of one word, which a copy of the whole line would lose.
 //
 // Persist order. T2, for all: words in place, the allocator's included, are durable before their
-// records are overwritten. They are noted in the lane, and an epoch's records give way in the next
-// (commit_log.hpp). The engines' own orders are in their files.
+// records are overwritten. The lane records their lines, and an epoch's records are overwritten in
+// the next one (commit_log.hpp). The engines' own orders are in their files.
 //
 // Concurrency. Two commits at once change different lines (ownership), and other bits of the
 // allocator's words. prepare() and commit() run on the lane's thread, inside the epoch.
@@ -43,7 +43,7 @@
 
 namespace hf {
 
-/// What an engine has besides logs; all zero where it has nothing.
+/// Memory of an engine besides its logs; all zero if it has none.
 struct engine_numbers {
     u64 slots = 0;               ///< second slots of pages, of 4 KiB
     u64 free_slots = 0;          ///< of these, how many belong to no page
@@ -65,7 +65,7 @@ class commit_engine {
     [[nodiscard]] virtual result<void> close(epoch_manager&) { return {}; }
     /// Whether a commit is durable only when its epoch is.
     [[nodiscard]] virtual bool waits() const noexcept { return false; }
-    /// What it keeps for the lane of that number.
+    /// The engine's state for the lane of that number.
     [[nodiscard]] virtual std::unique_ptr<engine_lane> make_lane(u16 lane) {
         return std::make_unique<engine_lane>(region_, shared_, lane);
     }
@@ -73,8 +73,8 @@ class commit_engine {
     // --- a commit, inside the epoch ---
     /// All that can fail. Where it does, or throws, nothing has changed.
     [[nodiscard]] virtual result<void> prepare(context& t) = 0;
-    /// Makes it durable and puts it in place. `version`: of the clock, more than that of every
-    /// commit that this one has read from.
+    /// Makes it durable and writes it to its home location. `version`: of the clock, more than that
+    /// of every commit that this one has read from.
     virtual void commit(context& t, u64 version) noexcept(!crashes_throw) = 0;
 
     [[nodiscard]] virtual engine_numbers numbers() const noexcept { return {}; }
@@ -102,8 +102,9 @@ class commit_engine {
 struct engine_row {
     engine_kind kind;
     std::string_view name;
-    /// Puts in place, durably, what had committed when a crash cut the epoch short. Run again where
-    /// a crash cuts it short. errc::corrupt: a record is damaged; nothing has been changed.
+    /// Writes to their home locations, durably, the changes that had committed when a crash cut the
+    /// epoch short. Is run again after another crash. errc::corrupt: a record is damaged; nothing
+    /// has been changed.
     result<applied_records> (*recover)(region& r, u64 interrupted_epoch);
     std::unique_ptr<commit_engine> (*make)(region& r);
 };

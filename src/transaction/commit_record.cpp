@@ -16,7 +16,7 @@ namespace {
 using word = std::atomic<u64>;
 
 /// Calls on_line(address of the line, first, last) for each line that a block has words in: those
-/// from `first` up to `last`, which is none of them.
+/// from `first` to just before `last`.
 template <class OnLine>
 void each_line(const fresh_block& b, OnLine&& on_line) {
     const u64 end = align_up(b.address + b.bytes, 8);

@@ -135,7 +135,7 @@ struct record_view {
     bool is_last = false;                    ///< of its log, in the epoch
     const u64* body = nullptr;               ///< its words, contiguous
     const std::atomic<u64>* done = nullptr;  ///< of kind undo
-    /// Of a record in pieces: where they are, and a copy of its words.
+    /// For a record in pieces: where they are, and a copy of its words.
     struct pieces {
         std::vector<log_piece> parts;
         std::vector<u64> words;

@@ -29,7 +29,7 @@ class context final : public transaction {
     // --- an attempt ---
     /// `inside`: the lane is in the epoch.
     void start(lane& inside, bool read_only, bool anew);
-    /// It goes by T2 of transaction.hpp: no commit of its snapshot is under way. Behind start().
+    /// It goes by T2 of transaction.hpp: no commit of its snapshot is under way. After start().
     void read_by_clock() noexcept;
     /// Before all commits.
     static constexpr u64 no_version = 0;
@@ -52,13 +52,13 @@ class context final : public transaction {
     [[nodiscard]] bool changes_nothing() const noexcept {
         return lines_.empty() && blocks_ == nullptr && releases_.empty();
     }
-    /// Gives what was released to the batch. Behind is_valid(): in an attempt that will not commit
-    /// it may be somebody else's by now.
+    /// Gives the released blocks to the batch. After is_valid(): in an attempt that will not commit
+    /// they may belong to another transaction by now.
     void release_blocks();
     /// Whether everything that was read is still as it was, or owned by this transaction.
     [[nodiscard]] bool is_valid() const noexcept;
     [[nodiscard]] u64 snapshot() const noexcept { return snapshot_; }
-    /// Whether it can only end. What is in place can't be taken back, and stays.
+    /// Whether it can only end. Words in their home locations can't be taken back, and stay.
     [[nodiscard]] bool is_doomed() const noexcept {
         return doomed_ && kept_ != detail::isolation::in_place;
     }
@@ -70,7 +70,7 @@ class context final : public transaction {
     }
     /// Puts the words of the private copies in place, and notes their lines.
     void place_lines() noexcept;
-    /// The same for the allocator's words; what was freed waits for the epoch's end.
+    /// Does so with the allocator's words; freed blocks wait for the epoch's end.
     void place_heap_changes() noexcept;
     /// Flushes the places of the private copies, in place by now.
     void flush_lines() const noexcept;
@@ -80,7 +80,7 @@ class context final : public transaction {
     void flush_fresh() const noexcept;
     void note_fresh() const noexcept;
     [[nodiscard]] lane& my_lane() const noexcept { return *inside_; }
-    /// What the engine keeps for the lane.
+    /// The engine's state for the lane.
     [[nodiscard]] engine_lane& engine_state() noexcept { return *engine_; }
     [[nodiscard]] const engine_lane& engine_state() const noexcept { return *engine_; }
     [[nodiscard]] commit_log& log() noexcept { return engine_->log(); }
@@ -91,7 +91,7 @@ class context final : public transaction {
     [[nodiscard]] region& file() const noexcept { return heap_.store(); }
 
     /// Hands out what was freed in epochs up to `durable`. As a rule there is nothing, and nothing
-    /// is stored: transactions.hpp, "What lies behind the fence".
+    /// is stored: transactions.hpp, "Stores after the fence".
     void settle(u64 durable) {
         if (wants_boundary_) [[unlikely]] {
             wants_boundary_ = false;
@@ -123,9 +123,9 @@ class context final : public transaction {
     [[noreturn, gnu::cold]] void refuse_store() const;
     /// Ends the transaction where a damaged pointer led out of the region, or into its header.
     [[gnu::cold]] void check_store(u64 offset, unsigned bytes);
-    /// Of a line that it is stored to; made where there is none.
+    /// The private copy of a line that it stores to; made if there is none.
     [[nodiscard]] written_line& copy_of(u64 line);
-    /// The same where that takes no more than an exchange; or nullptr.
+    /// As copy_of(), if that takes no more than an exchange; else nullptr.
     [[nodiscard]] written_line* take_line(u64 line);
     /// False: it is this transaction's already.
     [[nodiscard]] bool take_ownership(u64 index);

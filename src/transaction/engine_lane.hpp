@@ -23,7 +23,7 @@ class engine_lane {
     engine_lane& operator=(const engine_lane&) = delete;
     virtual ~engine_lane() = default;
 
-    /// Finds a log with room for a record of so many bytes: log() until end(). errc::no_space:
+    /// Finds a log with room for a record of `bytes` bytes: log() until end(). errc::no_space:
     /// neither has room. Ends the attempt by an exception where the epoch's end makes room, for
     /// which the next begin() then waits.
     [[nodiscard]] result<void> make_room(context& t, u64 bytes);
@@ -35,7 +35,7 @@ class engine_lane {
     }
     /// Whether the epoch should end before the next transaction begins, to make room.
     [[nodiscard]] bool is_used_up(u64 epoch) const noexcept { return own_.is_used_up(epoch); }
-    /// Of this lane alone; what went to the shared log is not counted.
+    /// Records in the log of this lane; those in the shared log are not counted.
     [[nodiscard]] u64 records() const noexcept { return own_.records(); }
     [[nodiscard]] u64 record_bytes() const noexcept { return own_.bytes(); }
 

@@ -8,7 +8,7 @@
 //     steps.add(recovery_phase::discipline, ...);      roots: transactions may run
 //     auto ok = steps.run();                           service:     the clock
 //
-// Recovery. Each step can be cut short by another crash and is run again by the next opening.
+// Recovery. Each step can be cut short by another crash and is run again by the next open.
 #pragma once
 
 #include "recovery/driver.hpp"
@@ -44,7 +44,7 @@ class transactional_region {
     [[nodiscard]] transactions& all() const noexcept { return *transactions_; }
     [[nodiscard]] engine_kind engine() const noexcept { return kind_; }
     [[nodiscard]] engine_numbers engine_numbers_now() const noexcept { return engine_->numbers(); }
-    /// Commit records that the opening found.
+    /// Commit records that recovery found.
     [[nodiscard]] const applied_records& recovered() const noexcept { return recovered_; }
     /// Epochs that it took from a journal.
     [[nodiscard]] u64 recovered_epochs() const noexcept { return opened_.recovered_records; }
@@ -65,7 +65,7 @@ class transaction_opening {
    public:
     using step = std::function<result<void>()>;
 
-    /// Brings `up` up, which has a file and nothing else yet. Both outlive the opening.
+    /// Brings `up` up, which has a file and nothing else yet. Both outlive this object.
     transaction_opening(transactional_region& up, const transaction_options& options);
 
     /// Of phase `discipline` or later; may run transactions.

@@ -9,7 +9,7 @@
 //   fresh blocks: flush | fence |  T0  | record: flush | fence |  T1  | place, note
 //
 // Persist order.
-//  T0  What was allocated, and is not in the record, is durable before the record is begun.
+//  T0  New blocks that are not in the record are durable before the record is begun.
 //  T1  The record is durable before any word of it is in place, and before atomic() returns. So
 //      what
 //      another transaction has read of this one is durable.
@@ -21,8 +21,8 @@
 namespace hf {
 namespace {
 
-/// Up to so many bytes of fresh blocks are logged. Two or three lines more in the log cost less
-/// than a fence.
+/// Maximum number of bytes of fresh blocks that are logged. Two or three lines more in the log cost
+/// less than a fence.
 constexpr u64 most_logged_fresh = 256;
 
 class redo_engine final : public commit_engine {

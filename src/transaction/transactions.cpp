@@ -10,10 +10,10 @@
 namespace hf {
 namespace {
 
-/// Attempts behind which a transaction takes the turn.
+/// Attempts after which a transaction is serialised.
 constexpr unsigned patience = 8;
 constexpr u32 no_lane = ~u32{0};
-/// Looking at more than a few lines of other threads would cost more than it saves.
+/// Reading more than a few lines of other threads would cost more than it saves.
 constexpr u32 most_lanes_looked_at = 16;
 constexpr unsigned longest_spin = 12;  // 2^12 pauses, some tens of microseconds
 

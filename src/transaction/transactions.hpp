@@ -10,29 +10,30 @@
 //      │      loads: validated by line (T1 of transaction.hpp); stores: to private copies, owned
 //      ├────> roll_back: copies are dropped, what was allocated is given up, lines go back
 //    commit   the listener's last stores; version := clock + 1; reads still valid? room in the log
-//      │                                    no: rolled back, and begun anew
-//      ├────> the engine makes it durable and puts it in place
+//      │                                    no: rolled back, and retried
+//      ├────> the engine makes it durable and writes the home locations
 //    end      lines are given back with the new version, the epoch is left
 //
-// What lies behind the fence. Stores behind a commit's fence wait for it, and for the record on its
-// way to memory, in the processor's queue of stores. When that is full all waits, the misses of the
-// next transaction too. So from there to that one's first loads what has not changed is not stored
-// again, and calls are few: each stores its way back, and the registers that it saves.
+// Stores after the fence. Stores after a commit's fence wait in the processor's store buffer until
+// the record has reached memory. When the buffer is full all instructions wait, the loads of the
+// next transaction too. So between the fence and those loads unchanged values are not stored again,
+// and calls are few: each stores its return address, and the registers that it saves.
 //
 // On the medium. Commit records (commit_record.hpp) in a log a lane (commit_log.hpp); the engine's
 // number in the superblock; all else is the user's, or the heap's.
 //
 // Invariants.
-//  V1  What others can reach holds committed values only: copies are private until they are
-//      durable. So an attempt that ends has nothing to undo, and a crash interrupts only what a
-//      record says, or nobody can see.
-//  V2  Who changes a line owns it from its first store until the line is in place.
+//  V1  Memory that other threads can reach holds committed values only: copies are private until
+//      they are durable. So an attempt that ends has nothing to undo, and a crash interrupts only
+//      what a record says, or no thread can see.
+//  V2  A transaction owns each line that it changes, from its first store until the home location
+//      is written.
 //  V3  A transaction is inside an epoch from begin to end (epoch/gate.hpp). So what it could reach
 //      is not handed out again before it has ended, and a boundary finds no half of one.
 //
-// Concurrency. Stores conflict at once: who finds a line owned waits for a moment, then ends its
-// attempt. Behind several attempts a transaction takes the turn: others wait before they begin. So
-// each gets through at last. One thread runs one transaction.
+// Concurrency. Stores conflict at once: a transaction that finds a line owned waits for a moment,
+// then ends its attempt. After several attempts a transaction is serialised: others wait before
+// they begin. So each commits in the end. One thread runs one transaction.
 //
 // Literature. Besides transaction.hpp: Harris, Larus, Rajwar, "Transactional Memory" (2010),
 // chapter 4; Volos, Tack, Swift, "Mnemosyne" (ASPLOS 2011) for redo logs with one fence.
@@ -48,7 +49,7 @@
 
 namespace hf {
 
-/// Of the room above: what has to happen with each transaction.
+/// Implemented by the room above: called with each transaction.
 class transaction_listener {
    public:
     transaction_listener() = default;
@@ -67,7 +68,7 @@ class transaction_listener {
 
 struct transaction_statistics {
     u64 commits = 0;    ///< that wrote something
-    u64 conflicts = 0;  ///< attempts that began anew
+    u64 conflicts = 0;  ///< attempts that were retried
     u64 records = 0;
     u64 record_bytes = 0;
 };
@@ -82,7 +83,7 @@ class transactions final : public transactional {
     /// No transaction is running.
     ~transactions();
 
-    /// nullptr: nobody.
+    /// nullptr: none.
     void set_listener(transaction_listener* l) noexcept { listener_ = l; }
 
     [[nodiscard]] result<void> wait_durable(ticket when) override;
@@ -122,7 +123,7 @@ class transactions final : public transactional {
     void take_turn(place& p, unsigned attempt);
     void accept_writer(place& p, lane& mine);
     void settle_all(u64 durable);
-    /// Behind start(): whether its snapshot may be read by the clock (T2 of transaction.hpp).
+    /// After start(): whether its snapshot may be read by the clock (T2 of transaction.hpp).
     [[nodiscard]] bool is_quiet() const noexcept;
     [[nodiscard]] bool change(context& t);
     void leave(place& p, u64 version) noexcept;

@@ -271,7 +271,7 @@ u64 list_heap<Logs>::idle_bytes() {
             bytes += run.use == page_use::slab ? run.pages * page_size : 0;
             return true;
         });
-    } catch (const damage&) {  // NOLINT(bugprone-empty-catch): a figure, as far as it can be told
+    } catch (const damage&) {  // NOLINT(bugprone-empty-catch): an incomplete figure
     }
     const auto used = usage();
     for (u32 c = 0; c < block_classes; ++c) bytes -= std::min(bytes, used[c]);

@@ -83,7 +83,7 @@ result<void> page_heap::recover() {
             r.med().flush(h, sizeof(*h));
             flushed = true;
         }
-        // The heap's own root lies behind the descriptors of the first one.
+        // The heap's own root follows the descriptors of the first one.
         const u64 least = h->first_usable + (spans_.empty() ? 1 : 0);
         if (h->frontier.get(0) < least || h->frontier.get(0) > s.pages) {
             return failure(
@@ -198,7 +198,7 @@ u64 page_heap::take_fresh(operation& op, u64 pages) {
     for (auto it = spans_.rbegin(); it != spans_.rend(); ++it) {
         heap_segment& h = at(*it);
         const u64 frontier = h.frontier.get(0);
-        // What is damaged hands nothing out.
+        // A damaged segment allocates nothing.
         if (frontier < h.first_usable || frontier > it->pages) continue;
         if (it->pages - frontier < pages) continue;
         const u64 offset = it->offset + frontier * page_size;
