@@ -359,7 +359,7 @@ TEST_F(audit_test, finds_what_nobody_refers_to_and_nothing_that_somebody_does) {
 
 TEST_F(audit_test, a_heap_of_which_part_is_unread_sums_up_what_is_lost) {
     const u32 big = class_of_block(64 * 1024);
-    // What lies in the second segment: slabs (s), extents (e), in capitals if they are claimed.
+    // The contents of the second segment: slabs (s), extents (e), in capitals if they are claimed.
     for (const std::string_view what : {"ee", "se", "es", "ss", "Ess", "See", "SE", "", "eSs"}) {
         start_again();
         u64 page = 0;

@@ -28,7 +28,7 @@ u64 any_size(xoshiro256ss& r) {
     return dice < 20 ? 1 + r.below(20'000) : 1 + r.below(200);
 }
 
-/// What threads hand to each other: one frees what another took.
+/// Blocks that one thread allocates and another one frees.
 class exchange {
    public:
     void give(owned o) {
@@ -140,7 +140,7 @@ TEST(committed_heap_concurrency, a_heap_that_is_indexed_by_several_threads_loses
     }
 }
 
-/// Somebody who asks for a slab while its segment is being indexed waits for it.
+/// A thread that needs a slab while its segment is being indexed waits for it.
 TEST(committed_heap_concurrency, a_slab_is_found_while_another_thread_makes_the_index) {
     region_options o;
     o.max_size = u64{1} << 30;

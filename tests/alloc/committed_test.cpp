@@ -117,8 +117,8 @@ class committed_model_test : public committed_test {
         dice < 38 ? commit(std::move(ended)) : cancel(std::move(ended));
         while (committed_.size() > 3) settle_first();
     }
-    /// The process ends. Of the words that batches changed which have not settled, any may have
-    /// kept what they held before one of these changes; the log puts it right.
+    /// The process ends. Words that were changed by batches which have not settled may hold an
+    /// earlier value; the log repairs them.
     void crash() {
         std::map<u64, std::vector<u64>> may_hold;
         for (const transaction& t : committed_) {
@@ -146,7 +146,7 @@ class committed_model_test : public committed_test {
     }
 
     xoshiro256ss r_{1};
-    blocks owned_;   ///< committed, and not freed by anybody
+    blocks owned_;   ///< committed, and not freed
     blocks in_use_;  ///< must not be handed out
     std::vector<transaction> running_;
     std::vector<transaction> committed_;  ///< not settled

@@ -1,5 +1,5 @@
-// The parts of `bench compare` that judge: values, ledger, targets. A judge that accuses nobody
-// would make every run look right.
+// The parts of `bench compare` that judge: values, ledger, targets. A judge that never
+// accuses would make every run look right.
 #include "bench/compare/entrant.hpp"
 #include "bench/compare/io_count.hpp"
 #include "bench/compare/ledger.hpp"

@@ -82,7 +82,8 @@ class compare : public ::testing::Test {
         EXPECT_GT(r["ratio"], 0);
     }
 
-    /// What is written behind reaches the disk after it was acknowledged, what is durable before.
+    /// A write that is not durable at once reaches the disk after its acknowledgement, a durable
+    /// one before.
     static void check_durability(const nlohmann::json& d) {
         const u64 probes = d["probes"];
         EXPECT_GT(probes, 0U);

@@ -1,5 +1,5 @@
-// What `bench compare` says of durability: which probes have landed, and what a power cut would
-// take. The judge must see a sync that is missing, too early, or of another file.
+// The report of `bench compare` on durability: which probes have landed, and which a power cut
+// would take. The judge must see a sync that is missing, too early, or of another file.
 #include "bench/compare/disk_watch.hpp"
 
 #include "bench/compare/lag.hpp"
@@ -34,7 +34,7 @@ TEST(probe_values, of_many_the_newest_counts_and_what_is_torn_does_not) {
     EXPECT_EQ(newest_probe_in(all), 9U);
     EXPECT_EQ(newest_probe_in(std::string(100, 'x')), 0U);
     EXPECT_EQ(newest_probe_in({}), 0U);
-    // A mark, and behind it another line of the store.
+    // A mark, and after it another line of the store.
     EXPECT_EQ(newest_probe_in(probe_value(5, 16).substr(0, 8) + std::string(24, '\xff')), 0U);
     EXPECT_EQ(newest_probe_in(probe_value(5, 16).substr(0, 15)), 0U);
 }

@@ -116,7 +116,7 @@ TEST(ycsb, waits_at_a_fence_as_long_as_it_is_told) {
         ASSERT_TRUE(measured.has_value()) << measured.error().to_string();
         EXPECT_EQ(measured->missing, 0U);
         EXPECT_GT(measured->fences, 0U);
-        // A fence may take longer than it was told, but never less.
+        // A fence may take longer than the given time, but never less.
         EXPECT_GE(measured->seconds,
                   0.9e-9 * static_cast<double>(latency) * static_cast<double>(measured->fences));
     }

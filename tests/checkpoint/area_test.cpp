@@ -1,4 +1,4 @@
-// What a superblock may say of failed epochs.
+// Which sets of failed epochs a superblock may hold.
 #include "checkpoint/checkpoint_area.hpp"
 
 #include <gtest/gtest.h>

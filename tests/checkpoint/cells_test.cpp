@@ -93,8 +93,8 @@ TEST(compact_cell, tells_epochs_apart_beyond_36_bits) {
     EXPECT_EQ(compact_cell::full_epoch(4, high), (u64{4} << 36) + 4);
 }
 
-/// The newest epoch not above `current` that is `low` modulo 2^36, or 0: by looking at all that
-/// could be it.
+/// The newest epoch not above `current` that is `low` modulo 2^36, or 0: by trying all
+/// candidates.
 u64 newest_epoch(u64 low, u64 current) {
     u64 newest = 0;
     for (u64 e = low; e <= current; e += compact_cell::epoch_mask + 1) newest = e;

@@ -1,4 +1,4 @@
-// External log and failed epochs of a checkpointed region in tmpfs, brought up by an opening.
+// External log and failed epochs of a checkpointed region in tmpfs, brought up by open().
 #include "checkpoint/checkpoint_area.hpp"
 #include "checkpoint/opening.hpp"
 #include "checkpoint/operation.hpp"

@@ -182,7 +182,7 @@ TEST_F(a_checkpointed_file, takes_memory_back_that_a_crashed_epoch_had_allocated
     }
 }
 
-/// Of all sizes: what an epoch has that was completed is nobody else's, however the file was left.
+/// All sizes: blocks of a completed epoch belong to one owner, in any state that a crash leaves.
 TEST_F(a_checkpointed_file, keeps_memory_that_a_completed_epoch_had_allocated) {
     struct piece {
         std::uint64_t offset;

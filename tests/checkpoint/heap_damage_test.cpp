@@ -1,5 +1,5 @@
-// What no heap leaves behind: the audit says so, field by field and up to the last value that is
-// possible, and an opening refuses what it cannot use.
+// States that no heap leaves: the audit reports each, field by field and up to the last possible
+// value, and open() refuses those that it cannot use.
 #include "damaged_heap.hpp"
 
 #include <algorithm>
@@ -94,7 +94,7 @@ TEST_F(damaged_heap_test, a_frontier_lies_between_the_descriptors_and_the_segmen
     }
 }
 
-/// What is damaged may lead a write to a header that was sound when it was opened.
+/// A damaged word may lead a write to a header that was sound at the open.
 TEST_F(damaged_heap_test, a_header_that_changed_since_is_noticed_before_it_is_followed) {
     open();
     segment_at().frontier.set(0, u64{1} << 30);

@@ -50,7 +50,7 @@ class heap_heritage_test : public heap_lists_test,
    protected:
     enum list : unsigned { bump, free_blocks, pending, all };
 
-    /// What a thread leaves behind, and how many blocks of its slab are in no list.
+    /// The lists that a thread leaves, and how many blocks of its slab are in no list.
     unsigned leave(unsigned what) {
         switch (what) {
             case bump:
@@ -90,7 +90,8 @@ TEST_P(heap_heritage_test, is_used_up_before_a_new_slab_is_made) {
     } else if (when == 1) {
         end_epoch();
     }
-    // What was freed in this epoch waits, and what is left when other lists of the lane were taken.
+    // Blocks that were freed in this epoch wait, and so do those that remain when other lists of
+    // the lane were taken.
     const bool waits = what == all || (what == pending && when == 0);
     const unsigned waiting = !waits ? 0 : what == pending ? blocks_of_1k - 1 : 2;
     allocate_some(blocks_of_1k - in_use - waiting);

@@ -17,7 +17,7 @@ class shared_sets : public test::owned_heap {
 
     static constexpr unsigned threads = 24;
 
-    /// In so many threads at once.
+    /// In `threads` threads at once.
     template <class Work>
     static void in_threads(Work work) {
         std::latch all(threads);

@@ -105,8 +105,8 @@ TEST_F(heap_test, random_use_with_crashes_keeps_exactly_what_was_durable) {
             close();
         }
         open();
-        // What is durable has kept its bytes: nothing that was rolled back had been given its
-        // place.
+        // Durable blocks have kept their bytes: no block that was rolled back had been allocated in
+        // their place.
         for (const auto& [offset, payload] : durable) {
             const auto* p = reinterpret_cast<const unsigned char*>(up_.file().base() + offset);
             ASSERT_TRUE(std::all_of(p, p + payload,

@@ -1,5 +1,5 @@
-// A value that was read before it was durable, and acted upon: which loads are noted, what counts
-// as a durable act, and two structures that do it.
+// A value that was read before it was durable, and acted upon: which loads are recorded, what
+// counts as a durable act, and two structures that do it.
 #include "crashlab/laboratory.hpp"
 #include "crashlab/lint/lint.hpp"
 #include "crashlab/seeded/board_target.hpp"
@@ -176,14 +176,15 @@ TEST(dirty_read_at_epoch_end, fires_where_the_failed_set_is_emptied_too_early) {
     EXPECT_EQ(fires_at_epoch_end(act(t.point("store B1: test"))), 0U);
 }
 
-// -------------------------------------------------------------------------- which loads are noted
+// -------------------------------------------------------------------------- which loads are
+// recorded
 
 u64 loads_in(const std::vector<event>& trace) {
     return static_cast<u64>(std::count_if(
         trace.begin(), trace.end(), [](const event& e) { return e.kind == event_kind::load; }));
 }
 
-/// Stretches of the line that are unsure, as where + size.
+/// Ranges of the line that are possibly volatile, as offset + size.
 std::vector<std::pair<u64, u64>> unsure_in(const trace_maker& t, u64 at, u64 size) {
     unsure_stores s;
     for (u32 i = 0; i < t.events.size(); ++i) s.take(t.events[i], i);
@@ -223,7 +224,7 @@ using seeded::shelf_case;
 
 constexpr u64 seeds = 100;
 
-/// What the lint says of a run, and who went through it.
+/// The lint's findings in a run, and the threads that took part.
 struct run {
     std::vector<lint_finding> said;
     u64 loads = 0;
@@ -267,7 +268,7 @@ TEST(dirty_read_of_a_shelf, is_told_with_store_load_and_act) {
     std::printf("of %llu runs, %llu have a dirty read and %llu of these lose a key\n",
                 static_cast<unsigned long long>(seeds), static_cast<unsigned long long>(found),
                 static_cast<unsigned long long>(violated));
-    // Where the act's own fence comes behind that of the store, nothing is lost: few runs are so.
+    // Where the act's own fence comes after that of the store, nothing is lost: few runs are so.
     EXPECT_GT(violated, 0U);
     EXPECT_GE(violated + found / 5, found);
 }
@@ -286,7 +287,7 @@ TEST(dirty_read_of_a_shelf, is_not_told_where_writer_or_reader_sees_to_it) {
     EXPECT_GT(dirty_loads, 0U);
 }
 
-/// Of the board, whose boundary has no persist points.
+/// The target of the board, whose boundary has no persist points.
 lint_rules board_rules() {
     return {
         {}, "", "", promise::at_epoch_end, {"tests/crashlab/seeded/board.cpp", {"count_epoch"}}};
@@ -298,7 +299,7 @@ TEST(dirty_read_of_a_board, is_told_where_the_epoch_is_counted_first) {
     for (u64 seed = 1; seed <= seeds; ++seed) {
         const run r =
             record_and_lint(lab, board_for_two(bug::epoch_before_flush), seed, board_rules());
-        // All is sure before the announcement: no other rule sees it.
+        // All is durable before the announcement: no other rule sees it.
         for (const lint_finding& f : r.said) EXPECT_NE(f.broken, rule::acknowledged_early);
         if (fires(r.said) != 0 && found++ == 0) std::fputs(to_text(r.said).c_str(), stdout);
     }

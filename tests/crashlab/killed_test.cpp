@@ -1,5 +1,5 @@
 // A process that dies while the machine goes on: what it left in the caches is seen by the next
-// one, and is as unsure as it was.
+// one, and is as possibly volatile as it was.
 #include "crashlab/command/replay_token.hpp"
 #include "crashlab/laboratory.hpp"
 #include "crashlab/seeded/clerk.hpp"
@@ -47,7 +47,7 @@ TEST(killed_process, does_no_harm_to_who_makes_sure) {
     EXPECT_GT(counted.kills, 0U);
 }
 
-/// A power cut alone never shows it: then the claim was durable, or nobody has seen it.
+/// A power cut alone never shows it: then the claim was durable, or no thread has seen it.
 TEST(killed_process, is_what_it_takes) {
     laboratory lab;
     counts counted;

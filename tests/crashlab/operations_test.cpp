@@ -275,7 +275,7 @@ TEST(a_rack, without_a_bug_breaks_no_rule) {
     laboratory lab;
     for (u64 seed = 1; seed <= seeds; ++seed) {
         for (const lint_finding& f : lint_of(lab, rack_case(rack_bug::none), seed)) {
-            // A reader flushes what may be sure.
+            // A reader flushes a word that may be durable.
             EXPECT_GT(f.broken, rule::dirty_read) << to_text({f});
         }
     }

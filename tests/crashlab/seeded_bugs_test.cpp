@@ -19,7 +19,7 @@ namespace {
 using seeded::board_case;
 using seeded::bug;
 
-/// A mistake is found before so many states.
+/// The maximum number of states before a mistake is found.
 constexpr u64 most_states = 10'000;
 
 /// So many that nothing here is drawn at random instead of walked through.

@@ -1,4 +1,4 @@
-// What a dump leaves out, what it says of the store itself, and the numbers that a load gives out.
+// Records that a dump leaves out, the store's own record, and the numbers that a load gives out.
 #include "dump/dumped.hpp"
 #include "store/store_record.hpp"
 #include "store/store_unique.hpp"
@@ -112,7 +112,7 @@ TEST_F(dump, what_is_absent_at_that_second_is_left_out_and_counted) {
     }
 }
 
-/// The store's own record and some others, as somebody else left them.
+/// The store's own record and some others, as another process left them.
 void put_all(const std::filesystem::path& path, const detail::master_record& master,
              const std::vector<u64>& uniques) {
     map m = must(map::open(path));

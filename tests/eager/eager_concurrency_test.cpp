@@ -155,7 +155,7 @@ TEST_F(eager_threads, take_from_each_other_while_they_work) {
     EXPECT_TRUE(f.stack->values().empty());
 }
 
-// Whoever came before a node was unlinked may be looking at it, whichever of several leaves last.
+// A reader that began before a node was unlinked may read it, whichever of several ends last.
 TEST_F(eager_threads, free_nothing_before_all_have_left_who_may_see_it) {
     constexpr unsigned readers = 3;
     for (unsigned last = 0; last < readers; ++last) {
@@ -190,7 +190,7 @@ TEST_F(eager_threads, free_nothing_before_all_have_left_who_may_see_it) {
     }
 }
 
-// What waits for somebody is free when nobody is at work any more.
+// Blocks that wait for a reader are free when no operation runs any more.
 TEST_F(eager_threads, free_all_that_waits_when_they_end) {
     eager_file f(file);
     f.stack->push(1);
@@ -237,8 +237,8 @@ TEST_F(eager_threads, sweep_beside_each_other_and_writers) {
     for (const u64 v : all) ASSERT_LT(v, 1000U);
 }
 
-// On the medium `file` an epoch's lines are captured, and pages given back, with nobody inside of
-// it. So whoever stores must be inside.
+// On the medium `file` an epoch's lines are captured, and pages given back, with no thread inside
+// of it. So a thread that stores must be inside.
 struct way_to_free {
     const char* name;
     std::function<void(eager_file&)> prepare;

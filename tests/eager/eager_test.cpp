@@ -16,7 +16,7 @@ TEST(node_lock, tells_a_dead_holder_from_a_living_one) {
     EXPECT_FALSE(l.lock(3));
     EXPECT_TRUE(l.is_held(3));
     EXPECT_EQ(l.try_lock(3), node_lock::attempt::failed);
-    EXPECT_FALSE(l.is_held(4));  // of another opening it is nobody's
+    EXPECT_FALSE(l.is_held(4));  // a lock of another session has no owner
     EXPECT_EQ(l.try_lock(4), node_lock::attempt::taken_over);
     l.unlock();
     EXPECT_EQ(l.try_lock(5), node_lock::attempt::taken);
@@ -107,7 +107,7 @@ TEST_F(eager_regions, find_what_returned_and_take_over_a_dead_lock) {
     EXPECT_FALSE(f.stack->push(8));
 }
 
-// Until then whoever reads flushes what he finds (eager/space.hpp).
+// Until then a reader flushes the words that it finds (eager/space.hpp).
 TEST_F(eager_regions, know_that_they_are_behind_a_kill_until_they_are_swept) {
     eager_file f(file);
     EXPECT_FALSE(f.space->is_after_a_kill());
@@ -279,8 +279,8 @@ TEST_F(eager_regions, take_no_more_memory_for_slabs_that_come_and_go) {
     EXPECT_EQ(heap.runs(), known);
 }
 
-// Readers may be looking at what it knew of an extent that has gone: so that is kept, and is the
-// next one's that lies there.
+// Readers may still read the object of an extent that was freed: so it is kept, and reused by the
+// next extent at that place.
 TEST_F(eager_regions, take_no_more_memory_for_extents_that_come_and_go) {
     eager_file f(file);
     auto& heap = f.space->heap();
@@ -346,7 +346,7 @@ TEST_F(eager_regions, refuse_a_damaged_page_word_and_a_reference_to_no_block) {
         EXPECT_EQ(code(), errc::corrupt) << nowhere;
     }
     {
-        // Beside the operations, it is told by who waits for it.
+        // Beside operations, the thread that waits for it is notified.
         eager_file f(file, sweeping::in_background);
         EXPECT_EQ(f.space->wait_for_sweep().error().code, errc::corrupt);
         EXPECT_EQ(f.space->close().error().code, errc::corrupt);

@@ -1,5 +1,5 @@
 // list_fixture.hpp: the smallest structure that is durable with every operation: a stack of nodes
-// behind one word, with a lock beside it. For tests of what an index stands on.
+// under one word, with a lock beside it. For tests of what an index stands on.
 #pragma once
 
 #include "eager/operation.hpp"

@@ -14,8 +14,8 @@
 //  B1 A cell's first change in an epoch writes before, epoch, now: release stores to one line.
 //  B2 A slot that a cell refers to, or referred to when the epoch began, is not written.
 //
-// Persist order. All lines dirtied in epoch e, then record.epoch := e + 1; then e is announced. An
-//  opening writes failed, then epoch, in one line.
+// Persist order. All lines dirtied in epoch e, then record.epoch := e + 1; then e is announced. The
+//  next open() writes failed, then epoch, in one line.
 //
 // Recovery. The epoch on the medium has failed; a cell that is stamped with a failed epoch holds
 //  `before`. Reading writes nothing.
@@ -33,7 +33,7 @@ namespace hf::lab::seeded {
 enum class bug : u8 {
     none,
     log_after_field,     ///< B1 the wrong way round
-    missing_flush,       ///< a cell's line is not noted, so no boundary writes it back
+    missing_flush,       ///< a cell's line is not recorded, so no boundary writes it back
     missing_fence,       ///< lines are flushed, and the epoch counted, under one fence
     log_elsewhere,       ///< a cell's log lies in another line
     epoch_before_flush,  ///< the epoch is counted, then its lines are written back

@@ -11,7 +11,7 @@ namespace hf::lab::seeded {
 /// Some epochs of puts into random cells; the last one is not ended.
 [[nodiscard]] target_description board_case(bug b);
 
-/// The same by two threads that take turns, with one lock for all of it.
+/// As board_case(), by two threads that alternate, with one lock for all of it.
 [[nodiscard]] target_description board_for_two(bug b);
 
 }  // namespace hf::lab::seeded

@@ -17,7 +17,7 @@ struct claims {
     line_of_claim answer;
 };
 
-/// Who finds a claim answers it, and promises that.
+/// A process that finds a claim answers it, and promises that.
 class clerk {
    public:
     explicit clerk(next_one n)

@@ -13,7 +13,7 @@ namespace hf::lab::seeded {
 
 enum class next_one : u8 { trusts_caches, makes_sure };
 
-/// Files a claim; who opens the region behind that answers it.
+/// Files a claim; the process that opens the region next answers it.
 [[nodiscard]] target_description clerk_case(next_one n);
 
 }  // namespace hf::lab::seeded

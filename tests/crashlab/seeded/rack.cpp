@@ -84,7 +84,7 @@ namespace {
 
 constexpr u64 keys = 5;
 constexpr u64 in_the_beginning = 2;
-/// What a key that is in the set is read as.
+/// The value as which a key in the set is read.
 constexpr u64 there = 1;
 
 std::string name_of(u64 key) { return "key" + std::to_string(key); }

@@ -27,8 +27,8 @@ namespace hf::lab::seeded {
 
 enum class rack_bug : u8 {
     none,
-    early_return,       ///< an insertion returns while its key is on its way
-    early_unlock,       ///< the lock is given back while a turn is on its way; readers don't help
+    early_return,       ///< an insertion returns while its key is in flight
+    early_unlock,       ///< the lock is given back while a turn is in flight; readers don't help
     early_publication,  ///< a turn is counted before the copies are durable
     unvalidated_read,   ///< a reader does not look whether a turn has been counted
 };

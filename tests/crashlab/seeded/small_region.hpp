@@ -25,7 +25,7 @@ inline std::unique_ptr<region> open_small_region(const char* path = file_path) {
     return must(open_region(path, o)).file;
 }
 
-/// What lies in its first segment, of one page.
+/// The contents of its first segment, of one page.
 template <class T>
 T* first_segment(region& r) {
     static_assert(sizeof(T) <= layout::page_size);
