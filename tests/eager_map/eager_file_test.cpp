@@ -24,7 +24,7 @@ using engine_ptr = std::unique_ptr<detail::eager_engine<std::string_view, std::s
 using records = std::map<std::string, std::string>;
 constexpr u64 mib = u64{1} << 20;
 
-/// Random writes, the same of the same seed, each of them told in a record of its own behind it.
+/// Random writes, equal for equal seeds; each is followed by a record that counts it.
 class numbered_writes {
    public:
     static constexpr const char* last_key = "last";
@@ -111,7 +111,7 @@ TEST_P(eager_files, have_their_index_from_the_end_of_the_first_opening_on) {
     EXPECT_EQ(open(image(), look)->name(), GetParam());
 }
 
-// What comes back behind a kill is what a thread had done up to some moment, which lies behind its
+// After a kill the map holds the operations of a thread up to some moment, which is not before its
 // last sync.
 TEST_P(eager_files, lose_nothing_that_was_synced_and_come_back_as_they_were_once) {
     auto* synced = static_cast<std::atomic<u64>*>(
@@ -164,7 +164,7 @@ TEST_P(eager_files, lose_nothing_that_was_synced_and_come_back_as_they_were_once
     ::munmap(synced, 4096);
 }
 
-// So a page that is given back, and read again from the base, has all that anybody relies on.
+// So a page that is given back, and read again from the base, has all that any thread relies on.
 TEST_P(eager_files, leave_no_words_out_of_an_epoch_but_those_of_locks) {
     const engine_ptr e = open(file, options(no_clock));
     numbered_writes writes(5);
@@ -187,7 +187,7 @@ TEST_P(eager_files, leave_no_words_out_of_an_epoch_but_those_of_locks) {
     }
 }
 
-/// Writes and reads keys that nobody else uses, and waits now and then.
+/// Writes and reads keys that no other thread uses, and waits now and then.
 void work_with(detail::eager_engine<std::string_view, std::string>& e, u64 thread, u64 writes,
                u64 most_bytes, u64 wait_each) {
     constexpr u64 keys = 600;

@@ -117,7 +117,7 @@ TEST_P(eager_maps, get_many_at_once) {
     must(numbers.close());
 }
 
-/// What a child that is killed has written is there.
+/// The records that a killed child has written are there.
 TEST_P(eager_maps, lose_nothing_when_the_process_ends_at_once) {
     constexpr u64 keys = 3000;
     const int ended = in_child([&] {
@@ -154,7 +154,7 @@ TEST_P(eager_maps, scan_if_they_have_an_order) {
     EXPECT_EQ(seen, (std::vector<u64>{50, 40}));
 }
 
-// What a scan visits comes in runs; a function is called for each. Both are all of it, in order.
+// A scan returns records in runs; a visitor is called for each record. Both give all, in order.
 TEST_P(eager_maps, scan_far_in_both_ways_of_visiting) {
     auto m = must(eager_integer_map::open(file, options()));
     if (!m.is_ordered()) return;
@@ -199,8 +199,7 @@ TEST_P(eager_maps, hand_over_runs_as_long_as_they_may_be) {
     EXPECT_EQ(runs, (std::vector<std::size_t>{64, 64, 64, 8}));
 }
 
-// One node at a time means nothing. What a scan has found before it comes there is visited, in
-// runs as by itself.
+// A damaged node. The records that a scan has found before it are visited, in runs and one by one.
 TEST_P(eager_maps, visit_what_they_have_found_before_damage) {
     const auto engine = must(detail::open_engine<u64, u64>(file, options()));
     if (!engine->is_ordered()) return;
@@ -312,7 +311,7 @@ TEST_F(eager_map_errors, inspections_are_not_what_a_map_is_for) {
     EXPECT_EQ(eager_map::open(file, o).error().code, errc::usage);
 }
 
-// As close() does it, however the map ends: nobody takes it for one whose process was killed.
+// As close() does it, however the map ends: no process takes it for one whose process was killed.
 TEST_F(eager_map_errors, a_map_that_ends_or_is_moved_to_is_closed_before) {
     const auto other = dir / "other.hf";
     const auto is_closed = [](const std::filesystem::path& path) {
@@ -336,7 +335,7 @@ TEST_F(eager_map_errors, a_map_that_ends_or_is_moved_to_is_closed_before) {
     EXPECT_TRUE(is_closed(other));
 }
 
-// Whoever asks for no clock ends epochs himself.
+// A caller that asks for no clock ends epochs itself.
 TEST_F(eager_map_errors, no_epoch_ends_by_itself_where_there_is_no_clock) {
     eager_map_options o;
     o.region.medium = medium_kind::file;

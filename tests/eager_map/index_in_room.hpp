@@ -85,7 +85,7 @@ class index_in_room {
     std::unique_ptr<detail::eager_engine<key, kept>> engine_;
 };
 
-/// Which index; and how many inner nodes may stay where their leaves have gone.
+/// Which index; and how many inner nodes may stay after their leaves were removed.
 struct art_in_room {
     static constexpr const char* name = "art";
     static constexpr u64 keeps = 40;  // roots of long ways, until something grows there

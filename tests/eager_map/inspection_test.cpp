@@ -1,5 +1,5 @@
-// What is told of an eager region that nobody uses: which index it is, of which keys, whether it
-// could be opened, how full its heap is, and what is wrong with it.
+// The report on an eager region that no process uses: its index, its kind of keys, whether it could
+// be opened, how full its heap is, and its damage.
 #include "eager_map/inspection.hpp"
 
 #include <holdfast/eager.hpp>
@@ -100,7 +100,7 @@ TEST_P(eager_inspections, tell_of_a_record_that_is_damaged) {
     EXPECT_NE(report.to_string().find("a record is damaged"), std::string::npos);
 }
 
-// Nor is it told how many are missing where not all could be looked at.
+// Nor does it report a number of missing records if not all could be read.
 TEST_P(eager_inspections, count_nothing_where_they_cannot_walk) {
     make_of_bytes(300);
     u64 node = 0;
@@ -124,7 +124,7 @@ TEST_P(eager_inspections, count_nothing_where_they_cannot_walk) {
     EXPECT_EQ(report.to_string().find("were counted"), std::string::npos) << report.to_string();
 }
 
-// Who has not counted says nothing of how many there are.
+// A report without a count gives no number of records.
 TEST_P(eager_inspections, miss_nothing_where_nobody_has_counted) {
     make_of_bytes(3);
     EXPECT_EQ(eager_inspection::open(file).counted_records(), std::nullopt);
@@ -151,7 +151,7 @@ TEST_F(eager_refusals, say_why_the_region_cannot_be_opened) {
     const auto of_another = eager_inspection::open(file).refusal();
     ASSERT_NE(of_another, std::nullopt);
     EXPECT_EQ(of_another->code, errc::incompatible) << of_another->to_string();
-    // Whoever made it has made no index yet.
+    // Its process has made no index yet.
     const auto fresh = dir / "fresh.hf";
     {
         eager_options o;
@@ -165,8 +165,8 @@ TEST_F(eager_refusals, say_why_the_region_cannot_be_opened) {
     EXPECT_EQ(of_nothing->code, errc::not_found) << of_nothing->to_string();
 }
 
-// What is neither free nor the index's is nobody's: a live audit finds it, one of a file calls it
-// free.
+// A block that is neither free nor the index's has no owner: a live audit finds it, one of a file
+// calls it free.
 TEST_F(eager_refusals, an_audit_of_an_opening_finds_a_block_that_is_nobodys) {
     eager_map_options o;
     const auto engine = must(detail::open_engine<u64, u64>(file, o));

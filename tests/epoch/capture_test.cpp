@@ -1,4 +1,4 @@
-// What the end of an epoch on an ordinary disk decides: when there is work, when an epoch should
+// Decisions at the end of an epoch on an ordinary disk: when there is work, when an epoch should
 // end early, when writers and boundaries wait.
 #include "base/clock.hpp"
 #include "captures.hpp"
@@ -49,7 +49,7 @@ TEST_F(capture_test, before_its_journal_was_started_nothing_waits_for_it) {
     dirty().set_limit(1);
     note(100);
     ASSERT_TRUE(end->writers_are_ahead());
-    end->hold_writer(~u64{0});  // returns: nobody would ever end the epoch
+    end->hold_writer(~u64{0});  // returns: no thread would ever end the epoch
     end.reset();
 }
 
@@ -212,7 +212,7 @@ TEST_F(capture_test, asked_to_settle_first_the_base_gets_what_there_is) {
     }
     tracker().set_limit(0);
     ASSERT_LT(applied() + 1, next) << "nobody has asked for it yet";
-    // Again and again: what is not durable yet when it is asked for cannot be applied.
+    // Again and again: an epoch that is not durable yet cannot be applied.
     EXPECT_TRUE(comes_true([this] { return !end->must_settle_first(next); }));
     EXPECT_EQ(applied() + 1, next);
 }
@@ -229,7 +229,7 @@ class written_captures : public capture_test {
     void write(u64 pages, int value) const {
         for (u64 p = 0; p < pages; ++p) store(p * page, value);
     }
-    /// Once the pause behind the last look is over: that is twenty times as long as the look took,
+    /// Once the pause after the last check is over: that is twenty times as long as the look took,
     /// but 5 ms at least.
     void look() {
         std::this_thread::sleep_for(pause_);
@@ -360,14 +360,14 @@ TEST_F(capture_test, a_full_disk_refuses_and_holds_nobody_up) {
         note(20);
         dirty().set_limit(2);
         ASSERT_TRUE(end->writers_are_ahead());
-        end->hold_writer(~u64{0});  // for a moment: nobody knows how long it lasts
+        end->hold_writer(~u64{0});  // for a moment of unknown length
     }
     EXPECT_TRUE(comes_true([this] { return was_told(6) && !end->is_refusing(); }));
     EXPECT_TRUE(end->accepts_writes());
     EXPECT_TRUE(end->numbers().refusal.empty());
 }
 
-// Whether it refuses and why are asked one after the other.
+// Two calls, one after the other: whether it refuses, and why.
 TEST_F(capture_test, who_asks_while_a_full_disk_has_room_again_is_told_one_or_the_other) {
     open();
     start();

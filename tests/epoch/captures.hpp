@@ -54,7 +54,7 @@ class captures_on_tmpfs : public on_tmpfs {
             changed.wait(lock, [this] { return !is_held_up; });
         }));
     }
-    /// From here on an epoch that is durable stays on its way.
+    /// From here on an epoch that is durable stays in flight.
     void hold_up() {
         const std::lock_guard lock(mutex);
         is_held_up = true;
@@ -82,7 +82,7 @@ class captures_on_tmpfs : public on_tmpfs {
         return opened.file->at<std::byte>(layout::page_size + offset);
     }
     void store(u64 offset, int value) const { *at(offset) = static_cast<std::byte>(value); }
-    /// Lines that nobody stored to, in the dirty set.
+    /// Lines without a store, in the dirty set.
     void note(u64 lines) const { dirty().note(at(0), lines * line_size); }
     /// Memory is the process's own up to this many bytes: pages are stored to, and counted.
     void own(u64 bytes) const {

@@ -1,4 +1,5 @@
-// Epochs on a disk that is full, or behind: who waits, who is told, and what the clock does.
+// Epochs on a disk that is full, or slow: which threads wait, which are notified, and what the
+// clock does.
 #include "base/clock.hpp"
 #include "captures.hpp"
 #include "epochs.hpp"
@@ -75,7 +76,7 @@ TEST_F(disk_session, a_full_disk_is_told_to_all_who_wait_and_forgotten_when_it_h
     EXPECT_EQ(*bytes(0), 'b');
 }
 
-// The disk becomes full, and has room again, while they wait: nobody sleeps through it.
+// The disk becomes full, and has room again, while they wait: no thread misses it.
 TEST_F(disk_session, a_promise_that_a_full_disk_breaks_is_somebody_elses) {
     open_on_disk();
     for (int round = 0; round < 2; ++round) {
@@ -98,7 +99,7 @@ TEST_F(disk_session, a_promise_that_a_full_disk_breaks_is_somebody_elses) {
     }
 }
 
-// The disk becomes full while somebody who has promised to end an epoch lets others gather.
+// The disk becomes full while a thread that has promised to end an epoch lets others gather.
 TEST_F(disk_session, a_promise_under_way_is_broken_by_a_full_disk_and_can_be_given_again) {
     open_on_disk();
     u64 ticket = 0;
@@ -130,7 +131,7 @@ TEST_F(disk_session, a_promise_under_way_is_broken_by_a_full_disk_and_can_be_giv
     EXPECT_EQ(epochs_->durable_epoch(), ticket);
 }
 
-// Who comes in the moment of an announcement finds the epoch durable, or is called.
+// A thread that comes in the moment of an announcement finds the epoch durable, or is woken.
 TEST_F(disk_session, nobody_sleeps_through_the_announcement_of_an_epoch) {
     open_on_disk();
     std::barrier both(2);
@@ -175,11 +176,11 @@ TEST_F(disk_session, who_wants_an_epoch_durable_lets_others_gather_until_the_dis
 }
 
 TEST_F(disk_session, a_writer_that_is_far_ahead_waits_for_the_end_of_the_epoch) {
-    open_on_disk(longest_epoch);  // its clock is not started: nobody ends an epoch
+    open_on_disk(longest_epoch);  // its clock is not started: no thread ends an epoch
     dirty().set_limit(2);
     const u64 start = now_ns();
     for (int i = 0; i < 10'000; ++i) epochs_->slow_writer();
-    // Whoever waits does so for a millisecond at least, each time.
+    // A thread that waits does so for a millisecond at least, each time.
     EXPECT_LT(now_ns() - start, 10'000'000'000U) << "who is not ahead does not wait";
     dirty().note(bytes(0), 20 * line_size);
     const waiting writer([this] { epochs_->slow_writer(); });

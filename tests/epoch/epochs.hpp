@@ -1,4 +1,4 @@
-// tests/epoch/epochs.hpp: the epochs of a small region, and whoever waits for them.
+// tests/epoch/epochs.hpp: the epochs of a small region, and threads that wait for them.
 #pragma once
 
 #include "epoch/epoch_manager.hpp"

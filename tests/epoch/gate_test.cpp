@@ -1,4 +1,4 @@
-// The gate by itself, and the work that is shared out behind it.
+// The gate by itself, and the work that is shared out while it is closed.
 #include "epoch/gate.hpp"
 
 #include "epoch/shared_work.hpp"

@@ -1,4 +1,4 @@
-// Who waits for an epoch, who ends it, and that nobody sleeps through it.
+// Which threads wait for an epoch, which one ends it, and that none misses its end.
 #include "epoch/group_commit.hpp"
 
 #include "support/effort.hpp"
@@ -55,7 +55,7 @@ TEST(group_commit, an_epoch_is_durable_before_its_room_is_called) {
     EXPECT_EQ(g.calls(2), 0U) << "others sleep on";
 }
 
-// Who comes in the moment of a withdrawal finds the promise free, or is called.
+// A thread that comes in the moment of a withdrawal finds the promise free, or is woken.
 TEST(group_commit, a_withdrawal_is_seen_by_who_sleeps_no_sooner) {
     group_commit g;
     std::barrier both(2);

@@ -29,7 +29,7 @@ template <class Predicate>
     return false;
 }
 
-/// Somebody who waits in another thread.
+/// A call that waits, in a thread of its own.
 class waiting {
    public:
     template <class Work>

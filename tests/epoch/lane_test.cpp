@@ -1,4 +1,4 @@
-// What a lane lists, and when it writes back by itself.
+// Which lines a lane lists, and when it writes back by itself.
 #include "epoch/lane.hpp"
 
 #include "persist/counters.hpp"

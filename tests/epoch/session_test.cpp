@@ -1,4 +1,4 @@
-// A session from its opening to its close, and the clock in between.
+// A session from open() to close(), and the clock in between.
 #include "base/clock.hpp"
 #include "base/damage.hpp"
 #include "epoch/capture.hpp"
@@ -169,7 +169,7 @@ TEST_F(session, nobody_is_inside_while_the_world_is_stopped) {
             EXPECT_EQ(system.epoch, epochs_->current_epoch());
             const u64 seen = rounds.load();
             const auto before = words;
-            system.note_once(bytes(), 1);  // by who has stopped the world: nobody is inside
+            system.note_once(bytes(), 1);  // by the thread that has closed the gate: none is inside
             for (int wait = 0; wait < 500; ++wait) cpu_relax();
             EXPECT_EQ(rounds.load(), seen);
             EXPECT_EQ(words, before);

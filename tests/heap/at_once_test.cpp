@@ -131,7 +131,7 @@ TEST_F(at_once, who_begins_while_a_commit_is_under_way_sees_no_half_of_it) {
 TEST_F(at_once, however_much_was_loaded_it_is_still_so) {
     auto other = must(heap.root<node>("other"));
     must(heap.atomic([&](nv::tx<>& tx) { other.set(tx, tx.make<node>(0)); }));
-    for (const u32 apart : {0U, 1U, 2U, 3U}) {  // by so many the lines do not fit exactly
+    for (const u32 apart : {0U, 1U, 2U, 3U}) {  // lines beyond a multiple
         put_elsewhere({0, 29}, 0);
         must(heap.atomic([&](nv::tx<>& tx) { other->value.set(tx, 0); }));
         int attempts = 0;

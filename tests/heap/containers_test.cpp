@@ -15,7 +15,7 @@
 namespace hf::test {
 namespace {
 
-/// What no bucket of a hash table has room for.
+/// A type for which no bucket of a hash table has room.
 struct twofold {
     u64 number = 0;
     u64 twice = 2 * number;
@@ -109,7 +109,7 @@ TEST_F(containers, larger_entries_of_a_hash_table_are_objects) {
     EXPECT_GE(sound(heap).bytes, entries * (sizeof(entry) + 16 + line_size / 4));
 }
 
-/// So many keys whose hashes agree in those bits.
+/// `many` keys whose hashes agree in `bits`.
 template <class K>
 std::vector<K> alike(u64 bits, std::size_t many) {
     std::vector<K> keys;
@@ -340,7 +340,7 @@ TEST_F(containers, tables_and_trees_are_as_the_standard_map) {
 
 using coloured = nv::rb_map<u64, nv::p<u64>>::cursor_type;
 
-/// Black entries on each way down from e, where the rules of red-black trees hold below it.
+/// Black entries on each path from e to a leaf, where the rules of red-black trees hold below it.
 int black_height(const coloured& e, bool is_red) {  // NOLINT(misc-no-recursion)
     if (!e) return 0;
     const unsigned red = e->red;

@@ -1,4 +1,4 @@
-// What check() and an opening say of a heap that was damaged.
+// The results of check() and open() for a damaged heap.
 #include <holdfast/nv/map.hpp>
 #include <holdfast/nv/rb_map.hpp>
 #include <holdfast/nv/unordered_map.hpp>
@@ -56,7 +56,7 @@ class damaged_heap : public patched {
         const std::string found = told();
         EXPECT_NE(found.find(text), std::string::npos) << found;
     }
-    /// The same of who looks at the file and does not open the heap.
+    /// As told(), for a check of the file without opening the heap.
     [[nodiscard]] std::string seen() const {
         const auto look = nv::heap_look::open(file);
         if (!look) return look.error().to_string();
@@ -78,7 +78,7 @@ struct shelf {
     nv::rb_map<u64, nv::p<u64>> red_black;
 };
 
-/// Containers whose bytes on the file are not what anybody wrote: who asks is told so.
+/// Containers whose bytes in the file were damaged: a query returns the error.
 class damaged_containers : public patched {
    protected:
     void SetUp() override {
@@ -102,7 +102,7 @@ class damaged_containers : public patched {
         }));
         must(heap.close());
     }
-    /// What a search in one of them says, that finds nothing wrong in the others.
+    /// The result of a search in one of them that finds no damage in the others.
     template <class F>
     void expect_found_out(F&& search, std::string_view text) {
         auto heap = open_heap(file);
@@ -117,7 +117,7 @@ class damaged_containers : public patched {
 };
 
 TEST_F(damaged_containers, a_chain_that_leads_round_in_a_circle) {
-    const u64 first = read(table) + 16 + 32;  // bucket, behind its length and four pointers
+    const u64 first = read(table) + 16 + 32;  // bucket, after its length and four pointers
     write(first + 8, first);                  // as if the bucket were its own spill
     expect_found_out(
         [](const shelf& s) {

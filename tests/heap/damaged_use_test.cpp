@@ -134,7 +134,7 @@ class damaged_use : public on_tmpfs {
                 return 16 * (random() % (image.size() / 8));
         }
     }
-    /// What a program does. Ends with a code that is no failure, or by a signal.
+    /// The program's operations. Ends with the code of a success, or by a signal.
     [[nodiscard]] int use() const {
         ::alarm(20);
         auto heap = nv::heap<>::open(file, options());

@@ -125,9 +125,9 @@ TEST_F(destruction, runs_each_destructor_once_though_crashes_cut_it_short) {
     EXPECT_EQ(sound(heap).objects, 1U);
 }
 
-// Then an attempt in the middle of it ends, and begins anew behind the epoch's end: of what is
-// reclaimed in one transaction two records take less than three quarters of a log's page, three
-// more than all of it.
+// Then an attempt in the middle of it ends, and is retried after the epoch's end: two records of
+// the reclamation in one transaction take less than three quarters of a log's page, three more than
+// all of it.
 TEST_F(destruction, reclaims_each_orphan_where_logs_run_full) {
     nv::heap_options o = small_heap();
     o.region.max_size = u64{8} << 20;  // with logs of a page

@@ -102,7 +102,7 @@ TEST_P(heap_threads, references_hold_what_others_drop) {
 std::atomic<bool> is_dying{false};
 std::atomic<bool> was_looked_for{false};
 
-/// Takes its time between the look at who refers to it and the commit that ends it.
+/// Pauses between the check for references to it and the commit that ends it.
 struct slow_to_die {
     static constexpr std::string_view nv_name = "slow_to_die";
     nv::p<int> value;

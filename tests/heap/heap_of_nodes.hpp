@@ -30,7 +30,7 @@ template <class H = nv::common>
     return must(nv::heap<H>::open(file, o));
 }
 
-/// What check() says, which is nothing.
+/// The findings of check(): none.
 template <class H>
 nv::heap_report sound(const nv::heap<H>& heap) {
     nv::heap_report r = must(heap.check());

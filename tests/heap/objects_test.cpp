@@ -113,7 +113,7 @@ TEST_F(objects, what_has_as_many_pointers_to_it_as_before_is_not_stored_to) {
     EXPECT_LT(followed, alone + 8 * lists);
 }
 
-// It gains a pointer that is another's, which dies only behind it.
+// It gains a pointer to an object of another owner, which is destroyed only after it.
 TEST_F(objects, counts_are_right_in_whatever_order_objects_lose_and_gain) {
     for (int i : {1, 2, 3, 4}) push(i);  // 4, 3, 2, 1
     must(heap.atomic([&](nv::tx<>& tx) {
@@ -151,7 +151,7 @@ TEST_F(objects, an_exception_ends_the_transaction_and_life_goes_on) {
     EXPECT_EQ(values(), (std::vector{2, 1}));
 }
 
-// Its death may be refused by an exception, behind what the same transaction did to others.
+// An exception may refuse its destruction, after changes of others by the same transaction.
 struct stubborn {
     static constexpr std::string_view nv_name = "stubborn";
     nv::p<int> value;

@@ -137,7 +137,7 @@ TEST_F(upgrade, is_a_chain_of_steps_of_which_each_is_done_once) {
     for (const u64 converted : {u64{people}, u64{0}}) {
         auto heap = open_heap(file);
         EXPECT_EQ(must(run(heap)), converted);
-        // Nobody leads to the others any more: their own pointers are dropped.
+        // No pointer leads to the others any more: their own pointers are dropped.
         EXPECT_EQ((must(heap.upgrade<second::person, third::person>(last))), converted);
         auto head = must(heap.root<third::person>("head"));
         must(heap.read([&](nv::tx<>&) { EXPECT_EQ(head->nothing, 2000 - (people - 1)); }));

@@ -144,7 +144,7 @@ violations check_persist_instructions(const files& project) {
                [&](std::size_t line, const std::smatch& match) {
                    found.push_back({file.path, line, match.str() + " outside src/persist/"});
                });
-        // The statement of an asm lies in literals: look at the raw text up to the semicolon.
+        // The statement of an asm lies in literals: search the raw text up to the semicolon.
         search(file.code, {"asm"}, assembly, [&](std::size_t line, const std::smatch&) {
             for (std::size_t i = line - 1; i < file.lines.size(); ++i) {
                 std::smatch match;
@@ -173,7 +173,7 @@ violations check_shared_index_code(const files& project) {
         };
         search(file.code, {"D::"}, question,
                report(": shared code of an index asks its discipline"));
-        // What opens a file must tell which discipline is in it: a .cpp may.
+        // Code that opens a file must distinguish disciplines: a .cpp may.
         if (!file.is_header() || file.path.ends_with("/adapters.hpp")) continue;
         search(file.code, {"_discipline"}, name,
                report(": shared code of an index names a discipline"));

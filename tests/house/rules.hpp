@@ -44,7 +44,7 @@ using layers = std::map<std::string, std::set<std::string>>;
 [[nodiscard]] violations check_file_names(const files& project);
 /// #pragma once, and an opening comment that says what the file is for.
 [[nodiscard]] violations check_headers(const files& project);
-/// Nobody's home directory, and no link to a host that is not on the list.
+/// No home directory, and no link to a host that is not on the list.
 [[nodiscard]] violations check_places(const files& project, const std::set<std::string>& hosts);
 /// A relative link of a page leads to a file or directory of the project.
 [[nodiscard]] violations check_page_links(const files& project);

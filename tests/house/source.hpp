@@ -1,4 +1,4 @@
-// The project's files, as the house rules look at them.
+// The project's files, as the house rules read them.
 #pragma once
 
 #include <filesystem>

@@ -1,5 +1,5 @@
-// Images of regions: of closed ones, of what a crash left, and of those that somebody uses; who is
-// refused, who is waited for, and for how long.
+// Images of regions: of closed ones, of what a crash left, and of those in use; which
+// process is refused, which is waited for, and for how long.
 #include "base/byte_lock.hpp"
 #include "image/copy.hpp"
 #include "journal/copy_gate.hpp"
@@ -185,7 +185,7 @@ class used_image : public image {
         used_file.reset();
         used_journal.reset();
     }
-    /// Copies; whoever uses it lets go after so many naps of ours.
+    /// Copies; the process that uses it lets go after `naps` naps of ours.
     result<detail::image_facts> copy_while(u64 naps) {
         const answered script([&](const call& c) -> answer {
             if (c.name != "nanosleep") return {};
@@ -274,7 +274,7 @@ class image_in_memory : public used_image {
                                 on ? byte_lock::exclusive : byte_lock::none, false),
                   0);
     }
-    /// Copies. Whoever uses it keeps still as soon as it is asked and the copy waits.
+    /// Copies. The process that uses it keeps still as soon as the copy requests it and waits.
     result<detail::image_facts> copy_asking(const detail::copy_progress& progress = {}) {
         slept = 0;
         const answered script([&](const call& c) -> answer {

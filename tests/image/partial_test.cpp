@@ -144,7 +144,7 @@ TEST_F(partial, what_cannot_be_looked_at_is_an_error) {
     for (const auto& path : {file, making}) {
         write_file(path, like_a_region());
         for (const char* const refused : {"pread", "fstat"}) {
-            // The second fstat() is for the length: the first one is the opening's.
+            // The second fstat() is for the length: the first one is of open().
             const answered script(kernel::failing(refused, EIO, refused[0] == 'f' ? 1 : 0));
             EXPECT_EQ(refusal(true), errc::io) << path << refused;
         }
@@ -327,7 +327,7 @@ TEST_F(partial, that_cannot_be_named_says_why_and_is_gone) {
 }
 
 TEST_F(partial, that_has_its_name_keeps_it_though_the_directory_cannot_be_synced) {
-    // Behind the region itself it is the directory that is opened.
+    // After the region itself the directory is opened.
     for (const auto& [refused, good] : {std::pair("fsync", u64{0}), std::pair("open", u64{1})}) {
         {
             auto made = must(partial_region::prepare(file, false));
@@ -353,7 +353,7 @@ TEST_F(partial, whose_old_journal_cannot_be_removed_says_so) {
     EXPECT_EQ(text_of(file), "HOLDFASTnew");
 }
 
-// Between its closing and finish() nobody had it locked.
+// Between its closing and finish() no process had it locked.
 TEST_F(partial, that_somebody_else_makes_by_now_is_not_named) {
     auto made = must(partial_region::prepare(file, false));
     put(making, "HOLDFASTnew");
