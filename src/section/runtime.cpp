@@ -358,7 +358,8 @@ result<void> runtime::wait_stable() {
         std::this_thread::sleep_for(std::chrono::microseconds(100));
     }
     // The cut is counted a moment after it was made, by a thread that holds this mutex until then.
-    { const std::lock_guard counted(cut_mutex_); }
+    std::unique_lock counted(cut_mutex_);
+    counted.unlock();
     return group_->epochs().wait_durable(mine);
 }
 

@@ -15,7 +15,7 @@ namespace hf::test {
 
 inline struct refusing_kernel {
     std::function<bool(const std::string& name)> answer;  ///< true: refused
-    /// What ioctl() returns; nullopt: what the kernel says.
+    /// The result of ioctl(); nullopt: the kernel's.
     std::function<std::optional<int>(unsigned long request, void* argument)> control;
     std::map<std::string, u64> count;
 

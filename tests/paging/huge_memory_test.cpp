@@ -20,11 +20,11 @@ namespace hf {
 namespace {
 
 constexpr u64 small_page = private_pages::page_bytes;
-constexpr u64 first = layout::page_size;  // behind the header
+constexpr u64 first = layout::page_size;  // after the header
 constexpr u64 step = huge_memory::huge_page_bytes;
 constexpr u64 bytes = 3 * step;
 
-/// A file of which every page behind the header begins with 7, so that it can be told from memory.
+/// A file of which every page after the header begins with 7, which distinguishes it from memory.
 class huge_memory_test : public ::testing::Test {
    protected:
     huge_memory_test() {
@@ -66,7 +66,7 @@ TEST_F(huge_memory_test, begins_as_zeros_and_goes_to_the_file_step_by_step) {
     ASSERT_TRUE(huge.map_zeros(2 * step, bytes));
     for (u64 p = first; p < bytes; p += small_page) EXPECT_EQ(at(p), 0);
     mark_all();
-    // Of each step every third page stays.
+    // Every third page of each step stays.
     const auto keep = [](u64 p) { return p % 3 == 0; };
     for (const u64 end : {step, 2 * step, 3 * step}) {
         EXPECT_EQ(huge.step_end(), end) << "steps end at huge pages";

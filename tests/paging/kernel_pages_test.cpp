@@ -1,5 +1,5 @@
-// What the kernel tells of pages: which are copies, which were stored to, how many; and who is told
-// when it does not.
+// The kernel's information on pages: which are copies, which were stored to, how many; and the
+// error if it gives none.
 #include "calls.hpp"
 #include "paging/page_table.hpp"
 #include "paging/written_pages.hpp"
@@ -188,8 +188,8 @@ const unsigned long pagemap_scan = _IOWR('f', 16, scan_request);
 class lying_kernel : public ::testing::Test {
    protected:
     void TearDown() override { test::calls.control = {}; }
-    /// It takes all that it is asked; of each page that is looked at it says the next of these, -1:
-    /// it fails. Behind the last it goes on with that.
+    /// It accepts every call; for each page it answers the next of these, -1: it fails. After the
+    /// last one it repeats that.
     void tells(std::vector<int> runs, bool walks = true) {
         test::calls.control = [runs, walks, at = std::size_t{0}](unsigned long request,
                                                                  void* p) mutable {

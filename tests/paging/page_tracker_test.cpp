@@ -1,5 +1,5 @@
-// What the tracker names, in each of its three ways. The file stands for the base; "applied" means
-// that a test has written to it what was captured.
+// The pages that the tracker names, in each of its three ways. The file stands for the base;
+// "applied" means that a test has written to it what was captured.
 #include "paging/page_tracker.hpp"
 
 #include "base/random.hpp"
@@ -98,7 +98,7 @@ TEST_P(tracked_pages, just_the_lines_that_were_stored_to_are_found) {
               (lines{line(one, 0), line(one, 63), line(other, 17), line(pages - 1, 63)}));
 }
 
-// What of the base cannot be seen is taken for changed, and nothing else is.
+// Pages of the base that cannot be seen count as changed, and no others do.
 TEST_P(tracked_pages, a_page_that_cannot_be_compared_is_named_with_all_its_lines) {
     constexpr u64 part = header + 20;  // pages
     EXPECT_EQ(tracker->collect(part * small_page, 3), lines{});
@@ -254,7 +254,8 @@ TEST_P(tracked_pages, growth_is_watched) {
     ::munmap(base + bytes, more);
 }
 
-// Memory that nobody told of: the kernel refuses to name its pages, and the next way takes over.
+// Memory that was not registered: the kernel refuses to name its pages, and the next way takes
+// over.
 TEST_P(pages_tracked_by_kernel, a_way_that_fails_is_replaced_and_loses_nothing) {
     store(line(one, 5), 1);
     map(other * small_page, (other + 1) * small_page);  // without watch()
@@ -415,7 +416,7 @@ TEST_P(tracked_pages, records_and_base_are_memory_whatever_is_stored_applied_and
     }
 }
 
-// Whoever applies records may write whole pages, with the other lines as they are (T1).
+// Applying records may write whole pages, with the other lines as they are (T1).
 TEST_P(tracked_pages, lines_beside_those_being_applied_are_told_exactly) {
     const u64 applying = line(one, 5);
     const u64 beside = line(one, 6);
@@ -452,7 +453,7 @@ bool kernel_tells() {
     return uffd >= 0 && std::pair(major, minor) >= std::pair(6, 7);
 }
 
-// Or the tests of that way would be left out without anybody noticing.
+// Or the tests of that way would be left out unnoticed.
 TEST(page_tracking, uses_what_the_kernel_has) {
     if (kernel_tells()) {
         EXPECT_NE(written_pages::start(), nullptr);
@@ -461,7 +462,8 @@ TEST(page_tracking, uses_what_the_kernel_has) {
     }
 }
 
-// What this machine's kernel cannot do is not tested on it, and what it can do is not skipped.
+// Functions that this machine's kernel lacks are not tested on it, and those that it has are not
+// skipped.
 std::vector<way> ways_from_kernel() {
     return written_pages::start() ? std::vector{way::written} : std::vector<way>{};
 }

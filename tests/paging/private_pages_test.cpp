@@ -304,7 +304,7 @@ TEST(memory_budget, is_half_of_what_the_process_may_use) {
     EXPECT_GT(default_memory_budget(), 0U);
 }
 
-/// What /proc and /sys would say, in a directory of the test's own.
+/// Files as in /proc and /sys, in a directory of the test's own.
 class memory_of_groups : public ::testing::Test {
    protected:
     void limit(const std::string& group, const std::string& file, const std::string& text) {

@@ -1,4 +1,4 @@
-// The set of dirty lines: what is noted comes back once, in order.
+// The set of dirty lines: a line that was added comes back once, in order.
 #include "persist/dirty_set.hpp"
 
 #include <gtest/gtest.h>

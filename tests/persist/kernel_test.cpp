@@ -32,7 +32,7 @@ class on_a_file : public ::testing::Test {
     int fd = ::memfd_create("on_a_file", MFD_CLOEXEC);
 };
 
-// What is known of each file system by its number, as the kernel's headers and manuals have it.
+// The properties of each file system by its number, as the kernel's headers and manuals have it.
 TEST_F(on_a_file, each_file_system_is_what_its_number_says) {
     struct known {
         const char* name;

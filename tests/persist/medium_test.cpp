@@ -1,4 +1,4 @@
-// What a medium executes and counts.
+// The instructions that a medium executes, and its counts.
 #include "persist/medium.hpp"
 
 #include "base/clock.hpp"
@@ -159,7 +159,7 @@ TEST(medium, streaming_copies_every_byte_at_every_alignment) {
                     if (i >= to && i < to + size) continue;
                     ASSERT_EQ(memory.bytes.at(i), std::byte{0}) << to << " " << size << " " << i;
                 }
-                // Whatever was not streamed has to be flushed.
+                // Bytes that were not streamed have to be flushed.
                 ASSERT_LE(n.streamed_bytes, size);
                 if (n.streamed_bytes < size) {
                     ASSERT_GE(n.flushes, 1U);

@@ -154,7 +154,7 @@ TEST_F(lines_of_a_medium, are_none_where_nothing_has_to_be_written_back) {
 
 // ---------------------------------------------------------------- executed for real
 
-/// A page, and one behind it that cannot be touched.
+/// A page, and one after it that cannot be touched.
 class page_before_a_hole : public ::testing::Test {
    protected:
     ~page_before_a_hole() override { ::munmap(page, 2 * bytes); }
@@ -280,7 +280,7 @@ TEST(a_medium_death_test, has_no_other_instruction) {
     EXPECT_DEATH(medium(medium_kind::dax, static_cast<flush_instruction>(9), 0), "lacks the flush");
 }
 
-// Whole words of 16 bytes are streamed; what lies before and behind is flushed, each part for
+// Whole words of 16 bytes are streamed; the bytes before and after them are flushed, each part for
 // itself.
 TEST(streaming, counts_what_is_streamed_and_flushes_the_rest) {
     const medium m(medium_kind::dax, best_flush_instruction(), 0);

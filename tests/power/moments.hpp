@@ -1,7 +1,7 @@
 // tests/power/moments.hpp: selects the moments of power failures in a recorded run, and the effect
 // of the disk's cache.
 //
-// All writes before the last flush are on the disk. Of the later ones
+// All writes before the last flush are on the disk. The later ones:
 //
 //   boundary   there are none: the moment is a flush
 //   dropped    each is on the disk with probability 1/2

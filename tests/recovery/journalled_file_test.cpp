@@ -1,5 +1,5 @@
-// What stands between a region and its file on the medium `file`, from the opening of what a crash
-// has left to the closing in order.
+// The backing between a region and its file on the medium `file`, from recovery after a crash to
+// the closing in order.
 #include "recovery/journalled_file.hpp"
 
 #include "journal/copy_gate.hpp"
@@ -202,7 +202,7 @@ TEST_F(journalled, on_another_medium_the_old_journal_goes_once_the_superblocks_s
     must(r.file->update_super([](layout::superblock&) {}));
     EXPECT_FALSE(fs::exists(journal_file));
     EXPECT_EQ(r.file->super().medium, medium_kind::shm);
-    write_file(journal_file, {});  // somebody else's
+    write_file(journal_file, {});  // of another process
     must(r.file->update_super([](layout::superblock&) {}));
     EXPECT_TRUE(fs::exists(journal_file)) << "it goes once";
 }

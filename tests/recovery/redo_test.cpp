@@ -137,7 +137,7 @@ TEST_F(redo, of_a_region_that_is_inspected_can_be_read_by_several) {
 
 // ---------------------------------------------------------------- what it says
 
-/// What it holds, kept in a map.
+/// Its contents, kept in a map as well.
 class random_redo : public redo, public ::testing::WithParamInterface<int> {
    protected:
     /// Lines of 4 pages, of what is reserved in the header too. A record takes one chunk or more.

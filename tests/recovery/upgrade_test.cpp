@@ -200,7 +200,7 @@ TEST_F(upgraded, not_where_it_is_only_looked_at) {
 
 TEST_F(upgraded, on_the_medium_file_nothing_reaches_the_disk_before_the_first_epoch) {
     medium_ = medium_kind::file;
-    make();  // what was stored into memory is gone with it: there was no epoch
+    make();  // the stores are lost with the memory: there was no epoch
     const auto before = test::fingerprint_of(file);
     {
         const auto r = must(open_region(file, options(version_3, steps)));

@@ -25,7 +25,7 @@ using test::kernel::call;
 
 class arena_limits : public ::testing::Test {};
 
-/// No mapping of more than so many bytes is to be had.
+/// No mapping of more than `bytes` bytes can be made.
 answered limit_address_space(u64 bytes) {
     return answered([bytes](const call& c) -> answer {
         return {c.name == "mmap" && c.size > bytes ? ENOMEM : 0};
@@ -162,7 +162,7 @@ TEST_F(arena_limits, the_ends_of_what_was_reserved_are_given_back) {
               0);
 }
 
-// A window that comes back is empty: what was mapped there is gone.
+// A window that comes back is empty: its mappings were removed.
 TEST_F(arena_limits, a_window_that_was_returned_has_no_memory) {
     EXPECT_EQ(test::in_child([] {
                   std::byte* base = nullptr;

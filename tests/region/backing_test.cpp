@@ -1,5 +1,5 @@
-// What a region asks of its backing, in which order; what the one without a journal answers; and
-// which system calls an opening and a growth cost.
+// The calls of a region to its backing, in order; the answers of the backing without a journal; and
+// the system calls of an open and of a growth.
 #include "region/backing.hpp"
 
 #include "base/held_up.hpp"
@@ -24,7 +24,7 @@ using kernel::call;
 using layout::page_size;
 using strings = std::vector<std::string>;
 
-/// Says what it is asked.
+/// Lists the calls.
 class told_backing final : public backing {
    public:
     struct conduct {
@@ -133,7 +133,7 @@ TEST_F(told, an_old_region_is_mapped_as_a_whole) {
         EXPECT_EQ(said(), (strings{"made for " + std::to_string(window_size / page_size) + " pages",
                                    "overlay header", "check 16", "bring up to date",
                                    "mapped 0 to 16", "watch 0 to 16"}));
-        // Of its own, or shared with the file.
+        // Private memory, or shared with the file.
         const auto before = fingerprint_of(file);
         *r->at<u8>(page_size) = is_private ? 1 : 2;
         EXPECT_EQ(fingerprint_of(file) == before, is_private);
@@ -230,7 +230,7 @@ TEST_F(told, a_growth_that_a_crash_took_is_cut_off_and_nothing_else) {
             const auto r = must(open());
             EXPECT_EQ(std::filesystem::file_size(file), (16 * page_size) + (lost ? 0 : tail));
             EXPECT_EQ(script.count("ftruncate"), lost && tail != 0 ? 1U : 0U);
-            // Of the file and of its name, as whoever had it was killed (K1).
+            // The file and its name, since the process that had it was killed (K1).
             EXPECT_EQ(script.count("fsync"), lost && tail != 0 ? 3U : 2U);
         }
     }
@@ -310,12 +310,12 @@ TEST_F(direct, shares_its_memory_with_the_file) {
     EXPECT_FALSE(b.map_growth(0, page_size));
     const auto lost = b.bring_up_to_date();
     EXPECT_TRUE(lost && !*lost);
-    // On a descriptor that is none.
+    // On a number without a descriptor.
     EXPECT_EQ(b.sync().error().code, errc::io);
     EXPECT_EQ(b.has_grown(page_size).error().code, errc::io);
 }
 
-// ---------------------------------------------------------------- what the kernel is asked
+// ---------------------------------------------------------------- calls of the kernel
 
 TEST_F(direct, an_opening_of_a_whole_file_writes_nothing_and_allocates_nothing) {
     make_region(file);

@@ -359,7 +359,7 @@ TEST_F(flipped_bits, in_the_epoch_record_and_the_segment_directory_are_errors_wi
             flip(offset * 8 + bit);
         }
     }
-    // A bit in the words behind the directory's end looks like an entry, or like a hole.
+    // A bit in the words after the directory's end looks like an entry, or like a hole.
     for (u64 word = 1; word < layout::max_segments; word += 13) {
         flip((0x5000 + word * 8) * 8 + word % 64);
         EXPECT_EQ(judged().error().code, errc::corrupt) << word;

@@ -251,7 +251,8 @@ class durable_header final : public trace_sink {
 const durable_header* durable = nullptr;
 std::vector<std::string>* reached = nullptr;
 
-// What region.hpp says of each persist point, of what is durable there and what is not yet.
+// The claims of region.hpp for each persist point: which data is durable there and which is not
+// yet.
 void look(const char* name) {
     const std::string point(name, 9);
     reached->push_back(point);

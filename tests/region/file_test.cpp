@@ -33,7 +33,7 @@ class kernel_file : public on_tmpfs {
     std::string name = file.string();
     detail::file_handle handle{::open(file.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600)};
 
-    /// Behind so many calls that are answered otherwise somebody is asking for ever.
+    /// More calls that are answered otherwise mean that a loop does not end.
     static constexpr u64 most_calls = 2000;
     /// However little it takes at once, and however often it is interrupted.
     static std::function<answer(const call&)> stingy(xoshiro256ss& random) {
@@ -228,7 +228,7 @@ TEST_F(kernel_file, is_cut_back_though_it_is_interrupted) {
     EXPECT_EQ(fs::file_size(file), 4097U);
 }
 
-// Not even a full disk: what was to be synced may be lost, and nobody may try it again.
+// Not even a full disk: the data may be lost, and another sync must not be tried.
 TEST_F(kernel_file, a_sync_that_fails_is_an_error_of_the_device_whatever_it_says) {
     for (const int why : {EIO, ENOSPC, EDQUOT, EROFS, EINTR}) {
         const answered script(failing("fsync", why));
@@ -304,7 +304,7 @@ TEST_F(kernel_file, descriptors_do_not_leak_into_programs_that_are_started) {
     EXPECT_EQ(::fcntl(opened.get(), F_GETFL) & O_ACCMODE, O_RDWR);
 }
 
-// Between the look at it and its opening.
+// Between stat() and open().
 TEST_F(kernel_file, one_that_was_exchanged_while_it_was_opened_is_looked_at_again) {
     const std::function<void()> exchanges[] = {
         [this] { EXPECT_EQ(::mkfifo(file.c_str(), 0600), 0); },

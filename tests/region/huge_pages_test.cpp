@@ -52,8 +52,8 @@ u64 huge_bytes(const region& r) {
     return sum;
 }
 
-/// Of so many bytes: memory that is in pieces may lack huge pages at the moment, and a busy machine
-/// ends the asking behind any.
+/// `bytes` may get few of them: fragmented memory may lack huge pages at the moment, and on a busy
+/// machine the requests end after any number.
 void expect_some_are_huge(const region& r, u64 bytes) {
     const u64 found = huge_bytes(r);
     EXPECT_GE(found, huge_page);
@@ -141,7 +141,7 @@ TEST_F(huge_pages, a_kernel_that_takes_its_time_is_not_asked_for_many) {
     EXPECT_LE(asked, many / 4);
 }
 
-// What a call costs by itself is then paid for many.
+// The cost of a call itself is then shared by many.
 TEST_F(huge_pages, are_had_by_a_large_region_though_each_call_takes_its_time) {
     constexpr u64 many = 30;
     constexpr u64 of_a_call_ns = 4'000'000;

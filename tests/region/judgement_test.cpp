@@ -1,5 +1,5 @@
-// What judging a header says of everything that can be in it, against predicates that say the same
-// in another way.
+// The judgement of all values that can be in a header, against predicates that compute it in
+// another way.
 #include "base/random.hpp"
 #include "region/header.hpp"
 #include "scratch.hpp"
@@ -216,7 +216,7 @@ TEST_F(judgement, of_segments_gives_them_in_their_order_up_to_a_full_directory) 
         EXPECT_EQ(facts->pages, end);
     }
     std::memset(header->reserved2, 0xFF, sizeof header->reserved2);
-    EXPECT_EQ(code(end * page_size), std::nullopt) << "what lies behind the directory is not of it";
+    EXPECT_EQ(code(end * page_size), std::nullopt) << "bytes after the directory are not of it";
 }
 
 TEST_F(judgement, of_a_hole_in_the_directory_is_corrupt_wherever_it_is) {

@@ -150,7 +150,7 @@ TEST(segment_word, every_one_or_two_flipped_bits_are_noticed) {
     }
 }
 
-// What is written stays readable: these are the numbers that format 2 has on the medium.
+// Files stay readable: these are the numbers that format 2 has on the medium.
 TEST(layout, words_on_the_medium_are_those_of_this_format) {
     EXPECT_EQ(pack_segment(0, {15, 0, 1}), 0x0D6100000000000FU);
     EXPECT_EQ(pack_segment(1, {0xFFFFFFFF, 0xFFFF, 15}), 0xBD2FFFFFFFFFFFFFU);

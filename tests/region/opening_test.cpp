@@ -1,4 +1,4 @@
-// What an opening accepts: options at every boundary, media, and files that others make or take
+// Options that open() accepts, at every boundary, media, and files that others make or take
 // away at the same time.
 #include "must.hpp"
 #include "persist/detect.hpp"
@@ -166,7 +166,7 @@ TEST_F(opening, takes_a_region_that_is_as_large_as_it_may_be_and_none_that_is_la
             EXPECT_EQ(must_fail(file, o).code, errc::usage);
         }
         o.mode = open_mode::inspect;
-        EXPECT_EQ(must_open(file, o)->size(), 16 * page_size) << "to look at it is allowed";
+        EXPECT_EQ(must_open(file, o)->size(), 16 * page_size) << "inspecting it is allowed";
     }
 }
 
@@ -253,8 +253,8 @@ TEST_F(opening, asks_the_opener_about_the_medium_but_for_inspection) {
 
 // ---------------------------------------------------------------- others at the same place
 
-/// Others make a region at the same place, just before ours gets its name; `vanishing` times it is
-/// gone again when we look.
+/// Others make a region at the same place, just before ours gets its name; `vanishing` times it has
+/// been removed again when we check.
 class rivals : public opening {
    protected:
     result<std::unique_ptr<region>> open_beside(int vanishing, int error = 0,

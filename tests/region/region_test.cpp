@@ -1,4 +1,4 @@
-// What a region does when nothing goes wrong.
+// The operations of a region when nothing fails.
 #include "region/region.hpp"
 
 #include "must.hpp"
@@ -386,7 +386,7 @@ TEST_F(region_file, epochs_start_where_the_options_say) {
     EXPECT_EQ(*layout::epoch_record_load(r->header().epoch), o.first_epoch);
 }
 
-// Behind it nothing faults, and the region grows into it as ever.
+// Accesses after its end do not fault, and the region grows into the window as ever.
 TEST_F(region_file, whose_windows_rest_is_backed_reads_as_zeros_behind_its_end) {
     const auto r = must_open(file);
     r->back_rest_of_window();

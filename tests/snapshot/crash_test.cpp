@@ -1,6 +1,6 @@
-// What a crash leaves: memory as it was at the last durable checkpoint, to the byte. A process dies
-// at a random instant while it stores, takes checkpoints and applies them; or both files are copied
-// while it rests. How a power cut tears files is the business of tests/journal.
+// The state after a crash: memory as it was at the last durable checkpoint, to the byte. A process
+// dies at a random instant while it stores, takes checkpoints and applies them; or both files are
+// copied while it rests. How a power cut tears files is the business of tests/journal.
 #include "base/random.hpp"
 #include "journal/copy_gate.hpp"
 #include "region/file.hpp"
@@ -38,7 +38,7 @@ void store_some(std::span<std::byte> memory, u64 seed, u64 epoch) {
     std::memcpy(memory.data() + 8, &epoch, sizeof epoch);
 }
 
-/// What the model is after so many epochs.
+/// The model after `epochs` epochs.
 std::vector<std::byte> model(u64 seed, u64 epochs, std::size_t size = memory_bytes) {
     std::vector<std::byte> memory(size);
     for (u64 e = 1; e <= epochs; ++e) store_some(memory, seed, e);
@@ -94,7 +94,7 @@ TEST_P(crashed_snapshots, a_copy_of_both_files_is_the_last_durable_checkpoint) {
         << "records were applied meanwhile";
 }
 
-/// What a child tells before it is killed.
+/// The progress that a child reports before it is killed.
 struct progress {
     std::atomic<u64> durable;
     std::atomic<u64> stored;
@@ -156,7 +156,7 @@ void kill_again_and_again(const std::function<std::unique_ptr<snapshot_machine>(
 TEST_P(crashed_snapshots, a_process_that_was_killed_left_a_checkpoint_no_older_than_it_was_told) {
     for (const u64 seed : {1, 2, 3}) {
         kill_again_and_again([this] { return open(); }, seed, 6);
-        if (HasFailure()) return;  // what was left behind may be looked at
+        if (HasFailure()) return;  // the files are kept for inspection
         fs::remove(file);
     }
 }

@@ -1,4 +1,4 @@
-// What a snapshot is not opened from, and who does not open a snapshot.
+// Files from which a snapshot is not opened, and disciplines that do not open a snapshot.
 #include <holdfast/snapshot.hpp>
 
 #include "must.hpp"
@@ -75,7 +75,7 @@ TEST_F(refused_snapshots, absurd_options) {
         snapshot_options o = options();
         spoil(o);
         EXPECT_EQ(refused(o).code, errc::usage);
-        fs::remove(file);  // an epoch is looked at after the file
+        fs::remove(file);  // the epoch is checked after the file
     }
 }
 

@@ -142,7 +142,7 @@ TEST_F(snapshots, sizes_are_whole_pages_that_hold_what_was_asked_for) {
         snapshot s = open(options(bytes));
         EXPECT_EQ(s.memory().size(), pages * page) << bytes;
         must(s.grow(0));
-        EXPECT_EQ(s.memory().size(), pages * page) << "nothing was asked for";
+        EXPECT_EQ(s.memory().size(), pages * page) << "nothing was requested";
         must(s.grow(bytes));
         EXPECT_EQ(s.memory().size(), 2 * pages * page) << "grown by " << bytes;
         EXPECT_EQ(s.stats().bytes, s.memory().size());
@@ -270,7 +270,7 @@ TEST_P(every_way, just_the_changed_lines_reach_the_journal) {
     EXPECT_EQ(after.journal.records - before.journal.records, 1U);
     EXPECT_LT(after.journal.record_bytes - before.journal.record_bytes, 100U * 4096);
     EXPECT_EQ(after.bytes, s.memory().size());
-    // Where the machine does not offer a way, one further on in the list stands in for it.
+    // If the machine does not offer a way, a later one in the list is used.
     const std::vector<std::string> ways{"written", "copies", "all"};
     const auto asked = std::string(to_string(static_cast<page_tracker::way>(GetParam())));
     EXPECT_NE(std::find(std::ranges::find(ways, asked), ways.end(), after.tracking), ways.end())

@@ -1,4 +1,4 @@
-// tests/sync/calls_of_sync.hpp: what the kernel was asked. The test program is linked so that these
+// tests/sync/calls_of_sync.hpp: the calls of the kernel. The test program is linked so that these
 // calls come to calls_of_sync.cpp first (--wrap in CMakeLists.txt).
 #pragma once
 

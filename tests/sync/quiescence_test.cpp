@@ -1,4 +1,4 @@
-// Who goes in and out, and who empties: nobody is ever met inside (quiescence.hpp, Q1 and Q2).
+// Threads that go in and out, and one that empties: it meets none inside (quiescence.hpp, Q1, Q2).
 #include "sync/quiescence.hpp"
 
 #include <gtest/gtest.h>
@@ -13,7 +13,7 @@ namespace {
 
 constexpr u32 participants = 4;
 
-/// Something that is only right while nobody changes it: plain words, so that a race is one.
+/// Words that are only equal while no thread changes them: plain ones, so that a race is detected.
 struct place {
     std::array<presence_flag, participants> flags;
     std::atomic<u32> count{0};

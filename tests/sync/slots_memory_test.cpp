@@ -1,4 +1,4 @@
-// What slots do when memory runs out. A program of its own: a sanitizer of threads has its own
+// Slots when memory runs out. A program of its own: a sanitizer of threads has its own
 // operators, which cannot be replaced.
 #include "sync/thread_slots.hpp"
 

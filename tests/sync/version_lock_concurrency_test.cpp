@@ -13,7 +13,7 @@ namespace {
 
 constexpr u64 generation = version_lock::generation_bits(3);
 
-/// Fields that are equal, or where `moved` says so all zero, whenever nobody is at work.
+/// Fields that are equal, or all zero if `moved` says so, whenever no thread changes them.
 struct guarded {
     version_lock lock;
     std::array<std::atomic<u64>, 5> fields{};
@@ -142,7 +142,7 @@ TEST(version_lock_threads, take_a_dead_holders_lock_over_once) {
             },
             [&] { EXPECT_EQ(g.lock.stable(generation) & version_lock::flags, 8U); });
         EXPECT_EQ(plain, 3U);
-        // A reader that clears marks clears the lock with them: then nobody is told.
+        // A reader that clears marks clears the lock with them: then no thread is notified.
         EXPECT_LE(taken_over.load(), 1U);
         if (round % 2 != 0) {
             EXPECT_EQ(taken_over.load(), 1U);

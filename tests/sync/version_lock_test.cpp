@@ -12,7 +12,7 @@ constexpr u64 flag_a = 8;
 constexpr u64 flag_b = 128;
 constexpr u64 flag_bits = flag_a | flag_b;
 
-/// Loses its patience.
+/// A spin limit that is reached.
 struct impatient {
     unsigned left;
     void wait() {

@@ -131,7 +131,7 @@ TEST_F(of_one_thread, in_place_a_clock_ends_an_epoch_that_has_nothing_but_stores
     EXPECT_EQ(region_of_words(file, h).now(3), 7U);
 }
 
-// What is in place could not be undone: the function is not begun anew.
+// Stores in the home location cannot be undone: the function is not retried.
 TEST_F(of_one_thread, in_place_a_full_heap_is_an_error_even_where_memory_will_come_back) {
     region_of_words::how h;
     h.kept = in_place;

@@ -187,7 +187,7 @@ TEST_F(isolation, a_line_has_one_writer) {
     EXPECT_EQ(r.now(0), 2U);
 }
 
-/// So many threads with a lane each, until it is gone.
+/// `n` threads with a lane each, until it is destroyed.
 class parked_threads {
    public:
     template <class F>
@@ -215,7 +215,7 @@ class parked_threads {
     std::atomic<bool> leave_{false};
 };
 
-// With few threads and with more than a reader by the clock looks at.
+// With few threads and with more than a reader by the clock checks.
 TEST_F(isolation, nobody_reads_what_is_not_in_place_yet) {
     if (!sync_points::exist) GTEST_SKIP() << "without persist points";
     for (const unsigned others : {0U, 20U}) {

@@ -2,8 +2,8 @@
 //
 // Each thread has a ledger: how many of its transactions have committed, and slots with blocks that
 // hold what the number of the last one to touch them makes of it. A word that all threads add to
-// counts them together. What a transaction's atomic() had returned from is told in memory that the
-// kill leaves alone.
+// counts them together. Finished transactions are counted in memory that outlives
+// the kill.
 #include "alloc/committed/audit_view.hpp"
 #include "base/random.hpp"
 #include "engines.hpp"
@@ -119,8 +119,8 @@ TEST_P(killed, nothing_is_lost_half_done_or_leaked) {
     region_of_words::how h;
     h.engine = GetParam();
     h.epoch = std::chrono::milliseconds(2);
-    // Made here: between its words and the root that leads to them a kill would leave them to
-    // nobody.
+    // Made here: a kill between its words and the root that leads to them would leave them without
+    // an owner.
     must(region_of_words(file, h).up->close());
     const u64 seed = static_cast<u64>(::getpid());
     SCOPED_TRACE("seed " + std::to_string(seed));

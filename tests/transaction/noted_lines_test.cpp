@@ -1,4 +1,4 @@
-// Which lines a lane has noted: what is not there is noted again.
+// The lines that a lane has recorded as dirty: a line that is not there is recorded again.
 #include "transaction/noted_lines.hpp"
 
 #include <gtest/gtest.h>

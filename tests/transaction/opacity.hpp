@@ -4,7 +4,7 @@
 // read, what it wrote. Each value is written once, and who writes a word has read it before, so the
 // order of a word's versions is known. Then a history is opaque if this graph has no cycle
 // (Guerraoui and Kapalka, "On the correctness of transactional memory", PPoPP 2008, section 5):
-//   - whoever ended before another began comes before it;
+//   - a transaction that ended before another began comes before it;
 //   - a version's writer comes before its readers, and before the next version's writer;
 //   - a version's readers come before the next version's writer.
 // Without the aborted attempts and the first kind of edges it would be serializability.
@@ -57,7 +57,7 @@ class opacity_judge {
     [[nodiscard]] static std::string describe(const version& v) {
         return fmt::format("value {} of word {}", v.second, v.first);
     }
-    /// Who wrote which version, and who the one behind it.
+    /// The writer of each version, and that of the next one.
     void find_versions() {
         next_.resize(all_.size());
         for (std::size_t i = 0; i < all_.size(); ++i) {
@@ -109,7 +109,7 @@ class opacity_judge {
             edge(i, moments[all_[i].end]);
         }
     }
-    /// Takes away who has nobody before; who is left is in a cycle, or behind one.
+    /// Removes transactions without predecessors; the rest is in a cycle, or after one.
     [[nodiscard]] std::string find_cycle() const {
         std::vector<std::size_t> before(next_.size(), 0);
         for (const auto& to : next_) {

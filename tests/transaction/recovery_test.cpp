@@ -1,4 +1,4 @@
-// What an opening makes of a process that ended in the middle of a commit.
+// Recovery after a process that ended in the middle of a commit.
 #include "persist/persist_point.hpp"
 #include "region_of_words.hpp"
 #include "sync_points.hpp"
