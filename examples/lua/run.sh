@@ -23,8 +23,13 @@ say 'n, t, s = 0, {}, ""' \
 
 before=0
 for round in 1 2 3; do
+    : >"$place/told"
     (yes 'step()' || true) | "$lua" "$file" >"$place/told" &
-    sleep 0.3
+    for _ in {1..300}; do  # a slow machine takes a while to its first line
+        sleep 0.1
+        [[ ! -s $place/told ]] || break
+    done
+    sleep 0.2
     kill -9 $!
     wait $! 2>/dev/null && fail "round $round: it ended by itself"
     told=$(tail -n 1 "$place/told")
