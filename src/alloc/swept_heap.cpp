@@ -266,13 +266,15 @@ result<u64> swept_heap::refill(cache& c, u32 size_class) {
     return take_cached(mine, size_class);
 }
 
-/// A free block of the next larger class that has one; 0: none has. Such a block begins at a line's
-/// start, too.
+/// A free block of the next larger class that has one; 0: none has. A record may waste a quarter of
+/// its size: expired records can still be removed, whose slabs then become free pages. Nodes are few
+/// beside records, and take any block. It begins at a line's start, as all but the smallest blocks.
 u64 swept_heap::take_larger(cache& c, u32 wanted) {
+    const u64 size = block_size(wanted);
+    const u64 most = c.is_for_node_ ? largest_block : size + size / 4;
     for (const u32 larger : classes_by_size()) {
-        if (block_size(larger) <= block_size(wanted) || block_size(larger) % line_size != 0) {
-            continue;
-        }
+        if (block_size(larger) > most) return 0;
+        if (block_size(larger) <= size || block_size(larger) % line_size != 0) continue;
         cache::of_class& of_larger = c.classes_[larger];
         if (const u64 offset = take_cached(of_larger, larger); offset != 0) return offset;
         if (take_from_lists(of_larger, larger)) return take_cached(of_larger, larger);

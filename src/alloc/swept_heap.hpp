@@ -52,10 +52,10 @@
 // Full region. When no page is free, and before the region grows, make_room() looks for memory that
 // is free already (swept/reuse.cpp): the blocks in this thread's cache, and in those of idle
 // threads, go to the shared lists; then slabs all of whose blocks are there become free pages. If
-// the region cannot grow either, a larger free block serves: after removals at random most slabs
-// are partly used, and no page comes back. A block's class is that of its slab, so it is freed into
-// the lists of its own class. If no larger block is free, allocate() returns the region's error;
-// nothing has changed.
+// the region cannot grow either, a larger free block serves: for a record up to a quarter larger,
+// for a node of any size. After removals at random most slabs are partly used, and no page comes
+// back. A block's class is that of its slab, so it is freed into the lists of its own class. If no
+// such block is free, allocate() returns the region's error; nothing has changed.
 //
 //  W6  A slab becomes free pages only if all of its blocks are in the shared lists or after a bump
 //      pointer there: then no thread owns one (W2). Not while old memory is traced: dead nodes may
@@ -105,7 +105,7 @@ class swept_heap {
             u64 end = 0;
         };
         std::array<of_class, block_classes> classes_;
-        bool is_for_node_ = false;  ///< what is being allocated may use the pages kept for nodes
+        bool is_for_node_ = false;  ///< the block that is being allocated is for a node
     };
 
     explicit swept_heap(region& r);
@@ -119,7 +119,8 @@ class swept_heap {
     /// Allocates `bytes` bytes of undefined contents: within one line if they fit into one, else at
     /// a line's start. Up to 64 KiB in a block, larger sizes in whole pages.
     [[nodiscard]] result<u64> allocate(cache& c, u64 bytes);
-    /// As allocate(), for a node of an index: may use the pages of keep_for_nodes().
+    /// As allocate(), for a node of an index: may use the pages of keep_for_nodes(), and in a full
+    /// region any larger block.
     [[nodiscard]] result<u64> allocate_node(cache& c, u64 bytes);
     /// Keeps a `share`-th of the region's maximal size free of records, for an index whose removals
     /// allocate nodes. Without it a region that is full of records could not be emptied again. Call

@@ -96,7 +96,7 @@ class eager_operation {
     [[nodiscard]] result<u64> allocate(u64 bytes) {
         return space_.heap().allocate(lane_.blocks(), bytes);
     }
-    /// As allocate(), for a node of the index (swept_heap::keep_for_nodes()).
+    /// As allocate(), for a node of the index (swept_heap::allocate_node()).
     [[nodiscard]] result<u64> allocate_node(u64 bytes) {
         return space_.heap().allocate_node(lane_.blocks(), bytes);
     }

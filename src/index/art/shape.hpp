@@ -9,7 +9,7 @@ namespace hf {
 template <class D, class Keys>
 template <class N>
 auto art<D, Keys>::make_node(operation& op, const prefix& p) -> result<fresh_node> {
-    auto offset = op.allocate(sizeof(N));
+    auto offset = op.allocate_node(sizeof(N));
     if (!offset) return tl::unexpected(offset.error());
     auto* n = op.template at<N>(*offset);
     n->lock.fill(node::fresh_lock(false, op.generation()));

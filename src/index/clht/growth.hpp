@@ -65,7 +65,7 @@ result<void> clht<D, Keys, Shape>::copy_to_buddy(operation& op, u64 number, unsi
             const u64 hash = n->key[i].load();
             if (!is_alive(hash, number + mask(bits) + 1, bits + 1)) continue;
             if (used == slots) {
-                auto more = op.allocate(sizeof(bucket));
+                auto more = op.allocate_node(sizeof(bucket));
                 if (!more) {
                     undo_copy(op, buddy);
                     return tl::unexpected(more.error());

@@ -80,7 +80,7 @@ void clht<D, Keys, Shape>::fill(operation& op, bucket* first, slot s, u64 hash, 
 template <class D, class Keys, class Shape>
 result<void> clht<D, Keys, Shape>::add_overflow(operation& op, bucket* last, u64 hash, key k,
                                                 value v) {
-    auto at_offset = op.allocate(sizeof(bucket));
+    auto at_offset = op.allocate_node(sizeof(bucket));
     if (!at_offset) return tl::unexpected(at_offset.error());
     auto word = make_value(op, k, v);
     if (!word) {

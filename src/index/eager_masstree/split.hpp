@@ -75,7 +75,7 @@ result<void> eager_masstree<D, Keys>::split(operation& op, root_block& root, nod
     if (!o.is_valid() || n.level() == highest_level) return refuse("a node's order is impossible");
     const unsigned keeps = kept_in_split(n, o, slice);
     if (keeps == 0) return refuse("all keys of a node are the same");  // I4 is violated
-    auto made = op.allocate(sizeof(node));
+    auto made = op.allocate_node(sizeof(node));
     if (!made) return tl::unexpected(made.error());
     node& right = *at<node>(*made);
     const u64 separator = n.key_at(o, keeps);
@@ -134,7 +134,7 @@ bool eager_masstree<D, Keys>::grow(operation& op, root_block& root, unsigned lev
     const u64 below = root.word.load();
     const bool is_wanted = at<node>(below)->level() < level;
     if (is_wanted) {
-        if (auto made = op.allocate(sizeof(node))) {
+        if (auto made = op.allocate_node(sizeof(node))) {
             node& n = *at<node>(*made);
             n.fill_header(level, op.generation(), 2, 0, highest);
             n.fill_pair(0, 0, below);

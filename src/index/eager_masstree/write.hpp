@@ -212,10 +212,10 @@ result<void> eager_masstree<D, Keys>::make_layer(operation& op, node& n, unsigne
         for (bool is_shared = true; is_shared;) {
             mine.descend();
             other.descend();
-            auto block = op.allocate(sizeof(root_block));
+            auto block = op.allocate_node(sizeof(root_block));
             if (!block) return refuse(block.error());
             made.push_back(*block);
-            auto first = op.allocate(sizeof(node));
+            auto first = op.allocate_node(sizeof(node));
             if (!first) return refuse(first.error());
             made.push_back(*first);
             if (above != nullptr) {

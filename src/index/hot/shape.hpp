@@ -76,7 +76,7 @@ template <class D, class Keys>
 result<u64> hot<D, Keys>::place_node(change& c, const hot_detail::node_buffer& buffer,
                                      u64 word) const {
     const u64 size = align_up(u64{hot_detail::size_of(word)}, line_size);
-    auto offset = c.op.allocate(size);
+    auto offset = c.op.allocate_node(size);
     if (!offset) return offset;
     c.made.push(*offset);
     c.op.copy_fresh(at<node>(*offset), buffer.at.data(), size);
