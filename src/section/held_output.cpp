@@ -171,6 +171,11 @@ u64 held_output::finish() {
     return bytes_;
 }
 
+void held_output::group_closes() {
+    const lock l(mutex_);
+    owner_.is_stable = [](const stamp&) { return false; };
+}
+
 u64 held_output::close(bool is_all_stable) {
     {
         const lock l(mutex_);

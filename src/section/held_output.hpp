@@ -89,8 +89,11 @@ class held_output {
     /// Waits until all that is stable has been written, `patience` at most. Returns the number of
     /// bytes that remain.
     [[nodiscard]] u64 finish();
-    /// The group is about to be closed, after a last cut that is durable or has failed: writes what
-    /// is stable, drops the rest, and ends the writer. Returns the number of bytes dropped.
+    /// The group, which is_stable asks, is about to be closed: no message becomes stable until
+    /// close(), and is_stable is not called any more.
+    void group_closes();
+    /// The group was closed, after a last cut that is durable or has failed: writes what is stable,
+    /// drops the rest, and ends the writer. Returns the number of bytes dropped.
     [[nodiscard]] u64 close(bool is_all_stable);
     [[nodiscard]] u64 limit() const noexcept { return limit_; }
 

@@ -183,7 +183,9 @@ result<void> runtime::close() {
         gate_.open();
         return ok;
     }
-    auto closed = group_->cut(threads_) ? group_->close() : group_->epochs().accepts_writes();
+    const bool has_cut = group_->cut(threads_);
+    output_.group_closes();
+    auto closed = has_cut ? group_->close() : group_->epochs().accepts_writes();
     end_holding(closed.has_value());
     is_in_use.store(false, std::memory_order_release);
     hide_tags();
