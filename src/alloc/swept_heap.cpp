@@ -267,8 +267,9 @@ result<u64> swept_heap::refill(cache& c, u32 size_class) {
 }
 
 /// A free block of the next larger class that has one; 0: none has. A record may waste a quarter of
-/// its size: expired records can still be removed, whose slabs then become free pages. Nodes are few
-/// beside records, and take any block. It begins at a line's start, as all but the smallest blocks.
+/// its size: expired records can still be removed, whose slabs then become free pages. Nodes are
+/// few beside records, and take any block. It begins at a line's start, as do all blocks but the
+/// smallest.
 u64 swept_heap::take_larger(cache& c, u32 wanted) {
     const u64 size = block_size(wanted);
     const u64 most = c.is_for_node_ ? largest_block : size + size / 4;
