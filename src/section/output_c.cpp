@@ -47,16 +47,13 @@ ssize_t hold_output(int fd, const held_output::message& m) {
 
 }  // namespace hf::section
 
-using hf::section::hold_output;
-using hf::section::runtime;
-
 extern "C" {
 
 ssize_t hf_output_writev(int fd, const iovec* parts, int count) {
-    if (!runtime::is_open() || hf::section::is_inside_runtime()) {
+    if (!hf::section::runtime::is_open() || hf::section::is_inside_runtime()) {
         return ::writev(fd, parts, count);
     }
-    return hold_output(fd, {.parts = parts, .count = static_cast<size_t>(count)});
+    return hf::section::hold_output(fd, {.parts = parts, .count = static_cast<size_t>(count)});
 }
 
 ssize_t hf_output_write(int fd, const void* bytes, size_t n) {
@@ -64,6 +61,6 @@ ssize_t hf_output_write(int fd, const void* bytes, size_t n) {
     return hf_output_writev(fd, &part, 1);
 }
 
-int hf_output_flush(void) { return hf::section::told(runtime::get().flush_output()); }
+int hf_output_flush(void) { return hf::section::told(hf::section::runtime::get().flush_output()); }
 
 }  // extern "C"
