@@ -1,3 +1,4 @@
+#include "alloc/size_class.hpp"
 #include "clht_fixture.hpp"
 #include "eager/operation.hpp"
 #include "index/common/index_audit.hpp"
@@ -5,6 +6,7 @@
 #include "index/common/index_store.hpp"
 
 #include <functional>
+#include <ranges>
 #include <vector>
 
 namespace hf::test {
@@ -199,7 +201,9 @@ template <class Tree>
 class memory_for_buckets {
    public:
     memory_for_buckets(Tree& t, u64 buckets) : t_(t) {
-        for (u64 bytes = u64{1} << 16; bytes >= line_size; bytes /= 2) {
+        for (const u32 size_class : std::views::reverse(classes_by_size())) {
+            const u64 bytes = block_size(size_class);
+            if (bytes % line_size != 0) continue;  // records are smaller
             take(bytes);
             give_back(bytes == chunk ? 6 : bytes == line_size ? buckets : 0);
         }

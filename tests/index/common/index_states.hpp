@@ -2,6 +2,7 @@
 // without memory. Results and contents are compared with a std::map.
 #pragma once
 
+#include "alloc/size_class.hpp"
 #include "base/random.hpp"
 #include "index/common/index_fixture.hpp"
 #include "index/common/scans.hpp"
@@ -9,6 +10,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <ranges>
 
 namespace hf::test {
 
@@ -361,14 +363,12 @@ template <class Tree>
 class no_memory {
    public:
     no_memory(Tree& t, u64 least) : t_(t) {
-        u64 bytes = u64{1} << 16;
-        while (bytes >= least) {
+        // Of every class: a node takes any larger block (alloc/swept_heap.hpp).
+        for (const u32 size_class : std::views::reverse(classes_by_size())) {
+            const u64 bytes = block_size(size_class);
+            if (bytes < least) return;
             typename Tree::operation op(*t_.space);
-            if (const auto block = op.allocate(bytes)) {
-                taken_.push_back(*block);
-            } else {
-                bytes = bytes > 1024 ? bytes / 2 : bytes - 16;
-            }
+            while (const auto block = op.allocate(bytes)) taken_.push_back(*block);
         }
     }
     void give_back() {
