@@ -73,10 +73,10 @@ struct heap_figures {
     u64 extent_pages_handed_out = 0;  ///< allocated, by the counters
     u64 extents_claimed = 0;
     u64 free_runs = 0;
-    u64 free_pages = 0;        ///< used before, free now
-    u64 largest_free_run = 0;  ///< pages
+    u64 free_pages = 0;                  ///< used before, free now
+    u64 largest_free_run = 0;            ///< pages
     std::vector<free_run> free_runs_at;  ///< and the pages that were never used
-    u64 untouched_pages = 0;   ///< never used
+    u64 untouched_pages = 0;             ///< never used
     /// Objects of the structure in the heap, by the counters; nullopt: they are not maintained.
     std::optional<u64> objects;
 

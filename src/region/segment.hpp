@@ -23,10 +23,8 @@ struct registered_kind {
     std::string_view name;
 };
 inline constexpr registered_kind segment_kinds[] = {
-    {segment_kind::heap, "heap"},
-    {segment_kind::log, "log"},
-    {segment_kind::slots, "slots"},
-    {segment_kind::section_log, "section log"},
+    {segment_kind::heap, "heap"},     {segment_kind::log, "log"},
+    {segment_kind::slots, "slots"},   {segment_kind::section_log, "section log"},
     {segment_kind::memory, "memory"},
 };
 

@@ -22,10 +22,10 @@ namespace {
 
 namespace fs = std::filesystem;
 using detail::clone_facts;
-using layout::page_size;
 using kernel::answer;
 using kernel::answered;
 using kernel::call;
+using layout::page_size;
 
 class clone : public on_tmpfs {
    protected:

@@ -363,7 +363,7 @@ template <class Tree>
 class no_memory {
    public:
     no_memory(Tree& t, u64 least) : t_(t) {
-        // Of every class: a node takes any larger block (alloc/swept_heap.hpp).
+        // Blocks of each class: a node takes any larger one (alloc/swept_heap.hpp).
         for (const u32 size_class : std::views::reverse(classes_by_size())) {
             const u64 bytes = block_size(size_class);
             if (bytes < least) return;
