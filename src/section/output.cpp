@@ -11,6 +11,12 @@ namespace {
 constexpr u64 default_hold_bytes = u64{16} << 20;
 constexpr auto patience = std::chrono::seconds(10);
 
+void report_unwritten(u64 bytes) {
+    if (bytes == 0) return;
+    std::fprintf(stderr, "holdfast: %llu bytes of held output were not written\n",
+                 static_cast<unsigned long long>(bytes));
+}
+
 }  // namespace
 
 void runtime::start_holding(const hf_group_options& options) {
@@ -42,19 +48,11 @@ result<void> runtime::flush_output() {
                     "see hf_section_report() for the section in the way"});
 }
 
-void runtime::finish_output() {
-    if (const u64 left = output_.finish(); left != 0) {
-        std::fprintf(stderr, "holdfast: %llu bytes of held output were not written\n",
-                     static_cast<unsigned long long>(left));
-    }
-}
+void runtime::finish_output() { report_unwritten(output_.finish()); }
 
 void runtime::end_holding(bool is_all_stable) {
     is_holding.store(false, std::memory_order_release);
-    if (const u64 left = output_.close(is_all_stable); left != 0) {
-        std::fprintf(stderr, "holdfast: %llu bytes of held output were not written\n",
-                     static_cast<unsigned long long>(left));
-    }
+    report_unwritten(output_.close(is_all_stable));
 }
 
 void runtime::fork_begins() noexcept {

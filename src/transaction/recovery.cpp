@@ -69,7 +69,7 @@ class lane_records {
         return {};
     }
 
-    /// After the last whole record there may be a part of one more, but no third.
+    /// After the last whole record there may be a part of one more, but nothing after that.
     result<void> look_behind(std::span<const segment> log, u64 skip) const {
         const segment& s = log.front();
         for (u64 behind = skip + line_size; behind < s.bytes(); behind += line_size) {

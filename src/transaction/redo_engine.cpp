@@ -11,8 +11,7 @@
 // Persist order.
 //  T0  New blocks that are not in the record are durable before the record is begun.
 //  T1  The record is durable before any word of it is in place, and before atomic() returns. So
-//      what
-//      another transaction has read of this one is durable.
+//      values that another transaction has read of this one are durable.
 //
 // Recovery: recovery.hpp.
 #include "persist/persist_point.hpp"

@@ -24,8 +24,8 @@
 //
 // Invariants.
 //  V1  Memory that other threads can reach holds committed values only: copies are private until
-//      they are durable. So an attempt that ends has nothing to undo, and a crash interrupts only
-//      what a record says, or no thread can see.
+//      they are durable. So an attempt that ends has nothing to undo. A crash interrupts only
+//      changes that a durable record describes, or that no thread can see.
 //  V2  A transaction owns each line that it changes, from its first store until the home location
 //      is written.
 //  V3  A transaction is inside an epoch from begin to end (epoch/gate.hpp). So what it could reach
