@@ -10,7 +10,9 @@
 // A target may have several files, each mapped at the start of its own window; they must be
 // opened in their order (file_paths). They share one directory.
 //
-// It appears as a file on persistent memory (mappable with MAP_SYNC).
+// They appear as files on persistent memory (mappable with MAP_SYNC), or on tmpfs. A shared mapping
+// elsewhere than at a window is the file's memory, too; a private one is a copy. The journal of the
+// first file is the second.
 #pragma once
 
 #include <holdfast/crashlab/target.hpp>
@@ -30,6 +32,7 @@ struct file_state {
         u64 length = 0;
         bool linked = false;
     } files[most_files];
+    bool is_tmpfs = false;            ///< not persistent memory
     unsigned asked_for = 0;           ///< the file whose name was looked up last: to be created
     unsigned mappings_to_refuse = 0;  ///< growths that fail as if the kernel had no mappings left
     recorder* recording = nullptr;    ///< set while the workload runs

@@ -5,6 +5,7 @@
 #include "crashlab/targets/eager_masstree_cases.hpp"
 #include "crashlab/targets/heap_cases.hpp"
 #include "crashlab/targets/hot_cases.hpp"
+#include "crashlab/targets/image_cases.hpp"
 #include "crashlab/targets/in_place_case.hpp"
 #include "crashlab/targets/journal_cases.hpp"
 #include "crashlab/targets/plain_cases.hpp"
@@ -33,9 +34,9 @@ const std::vector<target_description>& all_targets() {
         }
         for (const auto* cases :
              {&committed_cases(), &transaction_cases(), &plain_cases(), &heap_cases(),
-              &journal_cases(), &clht_cases(), &art_cases(), &hot_cases(), &bwtree_cases(),
-              &eager_masstree_cases(), &swept_cases(), &swept_thread_cases(), &section_cases(),
-              &section_graph_cases()}) {
+              &journal_cases(), &image_cases(), &clht_cases(), &art_cases(), &hot_cases(),
+              &bwtree_cases(), &eager_masstree_cases(), &swept_cases(), &swept_thread_cases(),
+              &section_cases(), &section_graph_cases()}) {
             found.insert(found.end(), cases->begin(), cases->end());
         }
         found.push_back(in_place_case());

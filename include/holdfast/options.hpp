@@ -17,6 +17,15 @@ enum class medium_kind : std::uint8_t {
     file = 4,  ///< an ordinary file system: a redo journal, written at each epoch's end
 };
 
+/// Where a region's stores go (docs/region.md, section Image).
+enum class image_kind : std::uint8_t {
+    automatic = 0,  ///< journalled on the medium `file` and for snapshots, shared otherwise
+    shared = 1,     ///< to the region's file, which is mapped
+    /// To memory of this process. The lines changed in an epoch reach the file at its end, through
+    /// a redo journal beside it. On any medium; the only choice on `file`.
+    journalled = 2,
+};
+
 /// How the bytes in a region are kept consistent. Written into the superblock at creation.
 enum class discipline : std::uint8_t {
     transient = 1,    ///< volatile; a baseline for benchmarks
@@ -30,6 +39,7 @@ enum class discipline : std::uint8_t {
 };
 
 [[nodiscard]] std::string_view to_string(medium_kind m) noexcept;
+[[nodiscard]] std::string_view to_string(image_kind i) noexcept;
 [[nodiscard]] std::string_view to_string(discipline d) noexcept;
 
 /// Whether cache lines are written back. `automatic`: as the medium needs it (shm: never).
@@ -50,11 +60,13 @@ struct region_options {
     /// 64th of it, or 1 MiB if that is more, but at most a sixteenth. Neither the initial size nor
     /// the growth of the heap may use the reserve.
     std::uint64_t max_size = 0;
-    std::uint64_t memory = 0;  ///< on the medium `file`: limit in bytes for dirty pages in memory;
+    std::uint64_t memory = 0;  ///< of a journalled image: limit in bytes for dirty pages in memory;
                                ///< 0: half of the machine's, or of the control group's limit
     /// Set by the opener (map, snapshot, checkpointed); a caller's value is ignored.
     discipline kind = discipline::incll;
     std::optional<medium_kind> medium;  ///< nullopt: detected from the file
+    /// Chosen at each open; the region's contents are the same. errc::medium: shared on `file`.
+    image_kind image = image_kind::automatic;
     flush_policy flush = flush_policy::automatic;
     std::uint32_t fence_latency_ns = 0;  ///< emulated latency after each fence, 0 to 1,000 ns
     std::uint64_t first_epoch = 1;       ///< at creation; for tests of counter wrap-around

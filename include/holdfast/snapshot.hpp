@@ -22,9 +22,10 @@
 // Concurrency. All member functions except close() may be called by up to 255 threads. A thread
 // that holds a guard may call only memory(), root(), stats() and durable().
 //
-// Errors. Functions return result<T>. The file must be on a disk, or be treated so
-// (options.region.medium): on persistent memory and tmpfs a plain store reaches the medium at any
-// time, and could not be undone.
+// Image. Memory is private to the process on every medium, with a journal beside the file: a store
+// to memory shared with the file could not be undone.
+//
+// Errors. Functions return result<T>.
 #pragma once
 
 #include <holdfast/options.hpp>
@@ -77,7 +78,7 @@ struct snapshot_statistics {
 class snapshot {
    public:
     /// Opens the snapshot in the file `path`, or creates it if options.region.mode allows that.
-    /// errc::medium: not on a disk; incompatible: the file has another discipline.
+    /// errc::usage: a shared image; incompatible: the file has another discipline.
     static result<snapshot> open(const std::filesystem::path& path,
                                  const snapshot_options& options = {});
 

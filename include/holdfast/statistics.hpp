@@ -66,6 +66,7 @@ struct statistics {
     std::string discipline;
     std::string index;
     std::string medium;
+    std::string image;  ///< shared or journalled (options.hpp)
     std::string flush_instruction;
     std::string path;
 };

@@ -54,6 +54,18 @@ std::string_view to_string(medium_kind m) noexcept {
     return "unknown";
 }
 
+std::string_view to_string(image_kind i) noexcept {
+    switch (i) {
+        case image_kind::automatic:
+            return "automatic";
+        case image_kind::shared:
+            return "shared";
+        case image_kind::journalled:
+            return "journalled";
+    }
+    return "unknown";
+}
+
 std::string error::to_string() const {
     std::string line = "cannot " + what;
     if (!where.empty()) line += " (" + where + ")";

@@ -12,8 +12,8 @@ namespace {
 
 error yardstick_on_a_disk(const std::string& where) {
     return {errc::medium, "open the transient region", where,
-            "it lies on the medium file, which nothing of it would reach",
-            "put it on tmpfs, or open it with discipline eager"};
+            "its image is journalled, and nothing of it would reach the file",
+            "put it on tmpfs with a shared image, or open it with discipline eager"};
 }
 
 }  // namespace
@@ -42,8 +42,8 @@ result<std::unique_ptr<eager_space>> eager_space::open(const std::filesystem::pa
     opening_options o;
     o.file = options.region;
     o.rooms = all;
-    o.accept = [&](medium_kind kind) -> result<void> {
-        if (kind != medium_kind::file || options.region.kind == discipline::eager) return {};
+    o.accept = [&](medium_kind, bool is_journalled) -> result<void> {
+        if (!is_journalled || options.region.kind == discipline::eager) return {};
         return failure(yardstick_on_a_disk(path.string()));
     };
     auto opened = open_region(path, o);

@@ -54,9 +54,8 @@ epoch_manager::epoch_manager(region& file, journalled_file* journal, const epoch
 result<std::unique_ptr<epoch_manager>> epoch_manager::open(const opened_region& opened,
                                                            const epoch_options& options) {
     region& file = *opened.file;
-    HF_CHECK(
-        opened.journal != nullptr || file.med().kind() != medium_kind::file || file.read_only(),
-        "a region on the medium file comes with its journal");
+    HF_CHECK(opened.journal != nullptr || !file.med().is_atomic(),
+             "a region with a journalled image comes with its journal");
     if (options.epoch != no_clock &&
         (options.epoch < shortest_epoch || options.epoch > longest_epoch)) {
         return failure(
@@ -91,7 +90,7 @@ result<void> epoch_manager::read_epochs() {
     }
     if (region_.was_clean()) {
         current_ = newest;
-    } else if (super.medium == medium_kind::file) {  // whole epochs are lost, but not their numbers
+    } else if (layout::is_journalled(super)) {  // whole epochs are lost, but not their numbers
         current_ = newest + capture::most_under_way() + 1;
     } else {
         interrupted_ = newest;

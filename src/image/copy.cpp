@@ -46,7 +46,7 @@ error in_use(const fs::path& from, std::string why) {
             "stop the process that uses it, and copy it then"};
 }
 
-/// The newest superblock of a session on shared memory (FILE is its memory); nullopt: none.
+/// The newest superblock of a session with a shared image (FILE is its memory); nullopt: none.
 result<std::optional<layout::superblock>> session_in_memory(const file_handle& file,
                                                             const fs::path& from) {
     const auto h = blank_header();
@@ -55,7 +55,7 @@ result<std::optional<layout::superblock>> session_in_memory(const file_handle& f
     std::optional<layout::superblock> newest;
     for (const layout::superblock& s : h->super) {
         if (s.checksum != layout::superblock_checksum(s)) continue;
-        if (s.clean != 0 || s.medium == medium_kind::file) continue;
+        if (s.clean != 0 || layout::is_journalled(s)) continue;
         if (!newest || s.generation > newest->generation) newest = s;
     }
     return newest;

@@ -26,7 +26,7 @@ result<void> settle_snapshot(const std::filesystem::path& image) {
     region_options file;
     file.mode = open_mode::open_existing;
     file.kind = discipline::snapshot;
-    file.medium = medium_kind::file;
+    file.image = image_kind::journalled;
     const auto opened = open_region(image, file);
     if (!opened) return tl::unexpected(opened.error());
     epoch_options by_hand;

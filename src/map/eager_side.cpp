@@ -295,6 +295,7 @@ statistics eager_side::stats() const {
     s.discipline = to_string(discipline::eager);
     s.index = index();
     s.medium = to_string(file.med().kind());
+    s.image = to_string(file.med().is_atomic() ? image_kind::journalled : image_kind::shared);
     s.flush_instruction = to_string(file.med().instruction());
     s.fence_latency_ns = file.med().fence_latency_ns();
     s.path = file.path().string();

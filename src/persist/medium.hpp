@@ -9,12 +9,14 @@
 //   eadr  clwb ...     write the line back  sfence (+ latency)   as above, at a higher cost
 //   shm   none         nothing              compiler barrier     the process, not the power
 //   shm   clwb ...     write the line back  sfence (+ latency)   the process; emulates NVM
-//   file  none         into the dirty set   compiler barrier     power loss, once journalled
+//   any   none         into the dirty set   compiler barrier     as the medium, once journalled
+//
+// The last row is a journalled image (region_options::image), the only one on the medium `file`.
 //
 // Invariants.
 //  I1 After persist(p, n), every byte of [p, p+n) as it was at the call survives the crashes that
-//     the medium survives. On `file` nothing survives by itself: the next checkpoint contains it
-//     (dirty_set.hpp, journal/), and it is durable when that checkpoint is.
+//     the medium survives. With a journalled image the next checkpoint contains them
+//     (dirty_set.hpp, journal/), and they are durable when that checkpoint is.
 //  I2 A flush alone promises nothing before the next fence of the SAME thread.
 //  I3 Two stores to one line reach the medium in program order (PCSO), flushed or not, provided
 //     that the compiler keeps the order: use std::atomic release stores (ordered.hpp). A store of
@@ -67,9 +69,10 @@ class medium {
     /// shm without flushes.
     medium() noexcept = default;
     medium(medium_kind kind, flush_instruction instruction, u32 fence_latency_ns) noexcept;
-    /// The medium `file`: flushed lines are added to `dirty`, which must outlive all copies of
-    /// this.
-    explicit medium(dirty_set& dirty) noexcept : kind_(medium_kind::file), dirty_(&dirty) {}
+    /// A journalled image on `kind`: flushed lines are added to `dirty`, which must outlive all
+    /// copies of this.
+    explicit medium(dirty_set& dirty, medium_kind kind = medium_kind::file) noexcept
+        : kind_(kind), dirty_(&dirty) {}
 
     /// Writes back every line that [p, p+n) touches. n = 0 touches none.
     HF_TRACED_AT_CALLER void flush(const void* p, std::size_t n) const noexcept {

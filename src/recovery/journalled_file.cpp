@@ -3,6 +3,7 @@
 #include "base/check.hpp"
 #include "journal/copy_gate.hpp"
 #include "journal/format.hpp"
+#include "journal/mapped_file.hpp"
 #include "persist/persist_point.hpp"
 
 #include <sys/mman.h>
@@ -22,11 +23,12 @@ journalled_file::journalled_file(const backing_place& place, const journal_optio
       file_(place.file),
       base_(place.base),
       writable_(place.is_writable()),
-      medium_(direct_medium(place.kind, place.options)),
+      direct_(direct_medium(place.kind, place.options)),
+      medium_(direct_),
       shape_(options.shape) {
-    if (place.kind != medium_kind::file || !writable_) return;
+    if (!is_journalled(place.kind, place.options) || !writable_) return;
     dirty_ = std::make_unique<dirty_set>(base_, place.max_bytes);
-    medium_ = medium(*dirty_);
+    medium_ = medium(*dirty_, place.kind);
     copies_ =
         std::make_unique<private_pages>(base_, place.max_bytes, file_.get(), place.options.memory);
     if (!options.track) return;
@@ -85,8 +87,16 @@ result<void> journalled_file::superblocks_are_durable() {
 
 // ------------------------------------------------------------------------------------ session
 
+std::unique_ptr<journal::block_file> journalled_file::written_by_journal(
+    const detail::file_handle& file, std::string name) const {
+    if (direct_.kind() == medium_kind::file) {
+        return std::make_unique<journal::posix_file>(file.get(), std::move(name));
+    }
+    return std::make_unique<journal::mapped_file>(file.get(), std::move(name), direct_);
+}
+
 result<void> journalled_file::start_journal(const layout::superblock& super, u64 base_epoch) {
-    HF_CHECK(is_in_use() && redo_ == nullptr, "a journal is started once, on the medium file");
+    HF_CHECK(is_in_use() && redo_ == nullptr, "a journal is started once, for a journalled image");
     const auto path = detail::journal_path(path_);
     const bool is_new = !journal_.is_open();
     if (is_new) {
@@ -100,10 +110,9 @@ result<void> journalled_file::start_journal(const layout::superblock& super, u64
     who.generation = super.generation;
     // A merge needs memory for the lines' numbers: up to a ninth of the journal.
     shape_.most_bytes = std::min(shape_.most_bytes, copies_->budget());
-    auto started = journal::redo_journal::start(
-        std::make_unique<journal::posix_file>(journal_.get(), path.string()),
-        std::make_unique<journal::posix_file>(file_.get(), name_), who, base_epoch, shape_,
-        journal::copy_gate(journal_.get()));
+    auto started = journal::redo_journal::start(written_by_journal(journal_, path.string()),
+                                                written_by_journal(file_, name_), who, base_epoch,
+                                                shape_, journal::copy_gate(journal_.get()));
     if (!started) return tl::unexpected(started.error());
     // Shut since the old records were applied (X1); there is nothing to apply yet.
     journal::copy_gate(journal_.get()).release();

@@ -1,17 +1,19 @@
-// recovery/journalled_file.hpp: the backing of a region on the medium `file`.
+// recovery/journalled_file.hpp: the backing of all regions that programs open (opening.hpp).
 //
-// Purpose. Memory is a private mapping. Stores reach the disk by checkpoints: the
+// Purpose. With a journalled image (region_options::image; always on the medium `file`) memory is a
+//  private mapping. Stores reach the file by checkpoints: the
 //  dirty lines of an epoch are captured (dirty(), or tracker() for unannotated memory), become
 //  durable as a record of the journal (redo()), and are applied to the file, the base, later; then
 //  their pages can be dropped (copies()). After an orderly close the region is its file alone.
-//  On every medium it recovers the files of an earlier session on this one: see redo.hpp. So it
-//  is the backing of all regions that programs open (opening.hpp).
+//  With a shared image it only recovers the files of an earlier session with a journal: redo.hpp.
+//  On a disk the journal and the base are written by system calls; on tmpfs and on persistent
+//  memory by stores (journal/mapped_file.hpp), and the journal's sync is a fence, or nothing.
 //
 // Persist order. K0, K1: redo.hpp.
 //  K2 a journal's header is durable before the journal has its name, and the name before the first
 //     record;
 //  K3 (closing) the base is complete and marked clean, durably, before the journal is unlinked;
-//  K4 (opening on another medium) the superblocks name it, durably, before the old journal is
+//  K4 (opening with a shared image) the superblocks say so, durably, before the old journal is
 //     unlinked.
 // Concurrency. start_journal and retire_journal are called by the thread that opens and closes the
 //  region; the other functions by any thread, as far as their parts allow.
@@ -44,7 +46,7 @@ class journalled_file final : public backing {
     /// Ends the journal's threads first.
     ~journalled_file() override;
 
-    /// True if this session writes to the medium `file`: dirty() and copies() exist.
+    /// True if this session's image is journalled: dirty() and copies() exist.
     [[nodiscard]] bool is_in_use() const noexcept { return dirty_ != nullptr; }
     /// Makes checkpoints possible: the journal exists, and the base file is marked as needing it
     /// as soon as the first record is applied. `base_epoch`: the epoch that the file contains.
@@ -83,13 +85,17 @@ class journalled_file final : public backing {
 
    private:
     void take_over();
+    /// As the journal's threads write it.
+    [[nodiscard]] std::unique_ptr<journal::block_file> written_by_journal(
+        const detail::file_handle& file, std::string name) const;
 
     std::filesystem::path path_;
     std::string name_;  // path_ as text, for errors
     const detail::file_handle& file_;
     std::byte* base_;
     bool writable_;
-    medium medium_;
+    medium direct_;  ///< of the files
+    medium medium_;  ///< of the image
     journal::geometry shape_;
     std::atomic<u64> region_bytes_{0};  ///< mapped bytes
     std::optional<detail::pending_redo> found_;

@@ -166,7 +166,7 @@ result<void> check_journal(const layout::superblock& super, u64 bytes,
                         "it has lines past the end of the region",
                         "restore the region and its journal from a backup"});
     }
-    if (redo || super.medium != medium_kind::file || super.clean != 0) return {};
+    if (redo || !layout::is_journalled(super) || super.clean != 0) return {};
     const std::string journal = journal_path(name).string();
     return failure({errc::corrupt, redoing, name,
                     is_taken(journal) ? "it was not closed in order, and the journal beside it is "

@@ -2,9 +2,9 @@
 //
 // Purpose. region.hpp knows the bytes of a header and how a file grows. The backing determines how
 // a store reaches the file, and where else the newest bytes are after a crash.
-// There are two: direct_backing, where memory is shared with the file (dax, eadr, shm), and
-// recovery/journalled_file.hpp for the medium `file`, where memory is private and a journal is in
-// between. So this room does not depend on the journal, and other media do not pay for one.
+// There are two: direct_backing, where memory is shared with the file, and
+// recovery/journalled_file.hpp, where memory may be private, with a journal in between. So this
+// room does not depend on the journal, and a shared image does not pay for one.
 //
 // An open calls, in this order: overlay_header, check, then bring_up_to_date (opened for
 //  writing) or overlay (for inspection), with the mapping in between.
@@ -101,6 +101,8 @@ class direct_backing final : public backing {
     medium medium_;
 };
 
+/// Whether a session with these options has a journalled image on this medium.
+[[nodiscard]] bool is_journalled(medium_kind kind, const region_options& options) noexcept;
 /// The medium of a mapping shared with its file, with the flush policy of the options.
 [[nodiscard]] medium direct_medium(medium_kind kind, const region_options& options) noexcept;
 

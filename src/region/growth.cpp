@@ -122,7 +122,7 @@ result<void> region::update_super(const std::function<void(layout::superblock&)>
     const std::lock_guard lock(super_mutex_);
     layout::superblock next = super();
     change(next);
-    if (!read_only_) next.medium = medium_.kind();
+    if (!read_only_) layout::set_storage(next, medium_.kind(), medium_.is_atomic());
     next.total_pages = size() / page_size;
     next.sequence = super().sequence + 1;
     next.checksum = layout::superblock_checksum(next);

@@ -181,9 +181,9 @@ result<void> check_size(const header& h, u64 file_bytes, const std::string& path
                            std::to_string(facts.super.total_pages));
     }
     if (file_bytes < expected) return corrupt(path, file_bytes, "it is truncated: " + sizes);
-    // On the medium `file` a growth is durable with its epoch, the longer file may be so before,
+    // With a journal a growth is durable with its epoch, the longer file may be so before,
     // and before the first session there are no epochs.
-    const bool journalled = facts.super.medium == medium_kind::file &&
+    const bool journalled = layout::is_journalled(facts.super) &&
                             (facts.super.clean == 0 || facts.super.generation == 0);
     if (file_bytes > expected && !journalled) {
         const u64 pages = h.intent.pages.load(std::memory_order_acquire);
@@ -273,10 +273,10 @@ result<void> format_header(header& h, const region_options& options, medium_kind
     s.page_bytes = static_cast<u32>(layout::page_size);
     s.format = layout::current_format;
     s.kind = options.kind;
-    s.medium = medium;
     s.window_bits = static_cast<u8>(window_bits);
     s.clean = 1;
     s.features = address == 0 ? 0 : layout::feature_keeps_address;
+    layout::set_storage(s, medium, is_journalled(medium, options));
     s.address = address;
     if (auto ok = renew_uuid(s); !ok) return ok;
     s.total_pages = 1 + segment_pages;

@@ -55,8 +55,10 @@ inline constexpr unsigned max_window_bits = 48;
 /// Feature bits. The region keeps its address: it is opened for writing only where
 /// superblock::address is the start of its window.
 inline constexpr u64 feature_keeps_address = 1;
+/// The last session's image was journalled, on another medium than `file` (where it always is).
+inline constexpr u64 feature_journalled = 2;
 /// Those that this code knows; a file with others is refused.
-inline constexpr u64 known_features = feature_keeps_address;
+inline constexpr u64 known_features = feature_keeps_address | feature_journalled;
 
 /// The format version of a room that lays bytes into a region. An empty name: a free entry.
 struct room_format {
@@ -88,6 +90,17 @@ struct superblock {
     u8 reserved1[224];
     u64 checksum;  ///< of all bytes before it
 };
+
+/// Whether the stores of the session that wrote it reached the file through a journal.
+[[nodiscard]] constexpr bool is_journalled(const superblock& s) noexcept {
+    return s.medium == medium_kind::file || (s.features & feature_journalled) != 0;
+}
+/// Sets what is_journalled() returns, and the medium.
+constexpr void set_storage(superblock& s, medium_kind medium, bool is_journalled) noexcept {
+    s.medium = medium;
+    s.features &= ~feature_journalled;
+    if (is_journalled && medium != medium_kind::file) s.features |= feature_journalled;
+}
 
 /// A room's area of the superblock.
 template <class T, std::size_t N>

@@ -41,6 +41,9 @@ result<void> check_options(const region_options& o, const std::string& name) {
     if (o.medium && (*o.medium < medium_kind::dax || *o.medium > medium_kind::file)) {
         return absurd("the medium is unknown", "use dax, eadr, shm or file, or leave it out");
     }
+    if (o.image > image_kind::journalled) {
+        return absurd("the image is unknown", "use one of image_kind");
+    }
     if (o.fence_latency_ns > max_fence_latency_ns) {
         return absurd(
             "a fence latency of " + std::to_string(o.fence_latency_ns) + " ns was asked for",
@@ -88,8 +91,14 @@ result<medium_kind> agree_on_medium(const detail::file_handle& file, const regio
                             std::string(to_string(*found)),
                         "leave the medium to be found, or use another path"});
     }
+    if (kind == medium_kind::file && o.image == image_kind::shared) {
+        return failure({errc::medium, "open the region", name,
+                        "a shared image was asked for, but on the medium file a store reaches the "
+                        "disk at any time, in any order",
+                        "leave the image to be chosen, or use tmpfs or persistent memory"});
+    }
     if (accept && o.mode != open_mode::inspect) {
-        if (auto ok = accept(kind); !ok) return tl::unexpected(ok.error());
+        if (auto ok = accept(kind, is_journalled(kind, o)); !ok) return tl::unexpected(ok.error());
     }
     return kind;
 }
@@ -270,7 +279,12 @@ result<std::unique_ptr<region>> region::attach(window place, detail::file_handle
 result<void> region::make_sure_of_what_is_there() {
     if (read_only_ || created_) return {};
     if (auto ok = detail::sync_directory_of(path_); !ok) return ok;
-    if (backing_->is_private()) return {};  // recovery/redo.hpp, K0
+    // A journal's lines are durable already (recovery/redo.hpp, K0). Lines that the last session
+    // stored to the file itself become a part of the first record.
+    if (backing_->is_private()) {
+        if (!layout::is_journalled(super())) medium_.flush(base(), page_size);
+        return {};
+    }
     if (!was_clean_) {
         if (auto ok = detail::sync(file_, name_); !ok) return ok;
     }

@@ -81,8 +81,8 @@ class region {
    public:
     using root = layout::root;
 
-    /// Asked before a file is made whether its medium will do.
-    using medium_check = std::function<result<void>(medium_kind)>;
+    /// Asked before a file is made whether its medium and image will do.
+    using medium_check = std::function<result<void>(medium_kind, bool is_journalled)>;
 
     /// The parts that the caller provides.
     struct opener {

@@ -22,9 +22,8 @@ result<opened_region> open_file(const std::filesystem::path& path, const group_o
     all.file.max_size = o.max_bytes;
     all.file.keep_address = true;
     all.file.flush = o.flush;
-    // Private memory and a journal, whatever the file lies on.
-    if (!o.announced) all.file.medium = medium_kind::file;
-    // On an ordinary disk announced lines are found by pages, too.
+    if (!o.announced) all.file.image = image_kind::journalled;
+    // In a journalled image announced lines are found by pages, too.
     all.journal = {o.journal, page_tracker::way::written};
     all.rooms = rooms;
     return open_region(path, all);

@@ -86,6 +86,7 @@ void checkpoint_lines(report& r, const statistics& s) {
     r.line("discipline", s.discipline);
     r.line("index", s.index);
     r.line("medium", s.medium);
+    r.line("image", s.image);
     r.line("flush_instruction", s.flush_instruction);
 }
 

@@ -9,25 +9,25 @@ namespace {
 constexpr u16 owner = 0;
 constexpr layout::room_format snapshot_rooms[] = {epoch_format, {"snapshot", 1}};
 
-/// On other media a plain store reaches the medium at any time.
-result<void> accept(medium_kind kind, const std::filesystem::path& path) {
-    if (kind == medium_kind::file) return {};
-    return failure({errc::medium, "open the snapshot", path.string(),
-                    "it lies on " + std::string(to_string(kind)) +
-                        ", where a store reaches the medium at once and nothing undoes it",
-                    "put it on a disk (ext4, xfs, btrfs, f2fs), or ask for the medium file"});
+result<void> check_image(const region_options& o, const std::filesystem::path& path) {
+    if (o.image != image_kind::shared) return {};
+    return failure({errc::usage, "open the snapshot", path.string(),
+                    "a shared image was asked for, where a store reaches the medium at any time "
+                    "and nothing undoes it",
+                    "leave the image to be chosen"});
 }
 
 result<opened_region> open_file(const std::filesystem::path& path,
                                 const snapshot_machine_options& o) {
+    if (auto ok = check_image(o.file, path); !ok) return tl::unexpected(ok.error());
     opening_options all;
     all.file = o.file;
+    all.file.image = image_kind::journalled;
     all.file.kind = discipline::snapshot;
     // Impossible sizes are refused with the sum, which must not wrap around to a small number.
     all.file.initial_size = std::max(o.bytes, o.bytes + layout::page_size);
     all.journal = {o.journal, o.tracking};
     all.rooms = snapshot_rooms;
-    all.accept = [&path](medium_kind kind) { return accept(kind, path); };
     auto opened = open_region(path, all);
     if (!opened || opened->file->kind() == discipline::snapshot) return opened;
     return failure({errc::incompatible, "open the snapshot", path.string(),

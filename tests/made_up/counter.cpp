@@ -12,11 +12,11 @@ using hf::result;
 
 constexpr hf::layout::room_format rooms[] = {hf::epoch_format, {"made_up", 1}};
 
-result<void> accept(hf::medium_kind kind, const std::filesystem::path& path) {
-    if (kind != hf::medium_kind::file) return {};
+result<void> accept(bool is_journalled, const std::filesystem::path& path) {
+    if (!is_journalled) return {};
     return failure({hf::errc::medium, "open the counter", path.string(),
-                    "it lies on a disk, where a flush makes nothing durable",
-                    "put it on persistent memory or on tmpfs"});
+                    "its image is journalled, where a flush makes nothing durable",
+                    "put it on persistent memory or on tmpfs, with a shared image"});
 }
 
 }  // namespace
@@ -38,7 +38,7 @@ result<std::unique_ptr<counter>> counter::open(const std::filesystem::path& path
     hf::opening_options o;
     o.file = options;
     o.rooms = rooms;
-    o.accept = [&path](hf::medium_kind kind) { return accept(kind, path); };
+    o.accept = [&path](hf::medium_kind, bool is_journalled) { return accept(is_journalled, path); };
     auto opened = open_region(path, o);
     if (!opened) return tl::unexpected(opened.error());
     hf::epoch_options by_hand;

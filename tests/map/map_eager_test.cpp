@@ -61,27 +61,32 @@ TEST_P(eager_sides, completed_operations_survive_a_kill) {
     }
 }
 
-TEST_P(eager_sides, operations_on_a_disk_return_tickets) {
-    map_options o;
-    o.region.medium = medium_kind::file;
-    o.index = GetParam();
-    o.epoch = std::chrono::microseconds(0);
-    map m = must(map::open(file, o));
-    const auto never = [](auto) { return false; };
-    const write_outcome first = must(m.put("k", "v"));
-    EXPECT_EQ(first.written_in, m.current_epoch());
-    EXPECT_LT(m.durable_epoch(), first.written_in);
-    EXPECT_EQ(must(m.put_if("k", "w", never)).written_in, first.written_in);
-    must(m.wait_durable(first.written_in));
-    EXPECT_EQ(m.durable_epoch(), first.written_in);
-    EXPECT_EQ(must(m.remove("k")).written_in, first.written_in + 1);
-    EXPECT_EQ(must(m.put_if("k", "w", never)).written_in, first.written_in + 1);
-    must(m.sync());
-    const statistics s = m.stats();
-    EXPECT_EQ(s.medium, "file");
-    EXPECT_EQ(s.durable_epoch, first.written_in + 1);
-    EXPECT_GT(s.journal.records, 0U);
-    must(m.close());
+TEST_P(eager_sides, operations_in_a_journalled_image_return_tickets) {
+    for (const medium_kind medium : {medium_kind::file, medium_kind::shm}) {
+        SCOPED_TRACE(to_string(medium));
+        map_options o;
+        o.region.medium = medium;
+        o.region.image = image_kind::journalled;
+        o.index = GetParam();
+        o.epoch = std::chrono::microseconds(0);
+        map m = must(map::open(dir / std::string(to_string(medium)), o));
+        const auto never = [](auto) { return false; };
+        const write_outcome first = must(m.put("k", "v"));
+        EXPECT_EQ(first.written_in, m.current_epoch());
+        EXPECT_LT(m.durable_epoch(), first.written_in);
+        EXPECT_EQ(must(m.put_if("k", "w", never)).written_in, first.written_in);
+        must(m.wait_durable(first.written_in));
+        EXPECT_EQ(m.durable_epoch(), first.written_in);
+        EXPECT_EQ(must(m.remove("k")).written_in, first.written_in + 1);
+        EXPECT_EQ(must(m.put_if("k", "w", never)).written_in, first.written_in + 1);
+        must(m.sync());
+        const statistics s = m.stats();
+        EXPECT_EQ(s.medium, to_string(medium));
+        EXPECT_EQ(s.image, "journalled");
+        EXPECT_EQ(s.durable_epoch, first.written_in + 1);
+        EXPECT_GT(s.journal.records, 0U);
+        must(m.close());
+    }
 }
 
 TEST_P(eager_sides, statistics_cover_the_opening_and_the_operations) {

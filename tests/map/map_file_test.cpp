@@ -1,6 +1,6 @@
-// The map on the medium `file`: two files while it is open, one when it is closed, and files that
-// do not belong together. tests/journal covers power failures; here the process dies, and
-// everything it has not submitted is lost.
+// The map with a journalled image, on a disk and on tmpfs: two files while it is open, one when it
+// is closed, and files that do not belong together. tests/journal covers power failures; here the
+// process dies, and everything it has not submitted is lost.
 #include <holdfast/map.hpp>
 
 #include "must.hpp"
@@ -19,12 +19,13 @@ namespace {
 namespace fs = std::filesystem;
 using test::must;
 
-class map_file : public test::on_tmpfs {
+class map_file : public test::on_tmpfs, public ::testing::WithParamInterface<medium_kind> {
    protected:
     [[nodiscard]] static map_options options(open_mode mode = open_mode::open_or_create) {
         map_options o;
         o.region.mode = mode;
-        o.region.medium = medium_kind::file;
+        o.region.medium = GetParam();
+        o.region.image = image_kind::journalled;
         o.region.initial_size = u64{16} << 20;
         o.epoch = std::chrono::milliseconds(5);
         return o;
@@ -60,10 +61,11 @@ class map_file : public test::on_tmpfs {
     fs::path journal = dir / "store.hf.journal";
 };
 
-TEST_F(map_file, clean_close_leaves_one_file) {
+TEST_P(map_file, clean_close_leaves_one_file) {
     {
         map m = open();
-        EXPECT_EQ(m.stats().medium, "file");
+        EXPECT_EQ(m.stats().medium, to_string(GetParam()));
+        EXPECT_EQ(m.stats().image, "journalled");
         EXPECT_TRUE(fs::exists(journal));
         for (unsigned i = 0; i < 1000; ++i) must(m.put(key(i), value(i)));
         must(m.close());
@@ -73,7 +75,7 @@ TEST_F(map_file, clean_close_leaves_one_file) {
 }
 
 /// Each epoch has one record and is ended separately.
-TEST_F(map_file, statistics_of_journal_and_pauses_match_the_ended_epochs) {
+TEST_P(map_file, statistics_of_journal_and_pauses_match_the_ended_epochs) {
     constexpr unsigned epochs = 20;
     const auto begin = std::chrono::steady_clock::now();
     map_options o = options();
@@ -114,7 +116,7 @@ TEST_F(map_file, statistics_of_journal_and_pauses_match_the_ended_epochs) {
     must(m.close());
 }
 
-TEST_F(map_file, synced_data_survive_the_process) {
+TEST_P(map_file, synced_data_survive_the_process) {
     for (unsigned round = 0; round < 4; ++round) {
         fill_and_die(round * 3000, (round + 1) * 3000);
         const map m = open();
@@ -125,7 +127,7 @@ TEST_F(map_file, synced_data_survive_the_process) {
     }
 }
 
-TEST_F(map_file, unsynced_memory_never_reaches_the_base) {
+TEST_P(map_file, unsynced_memory_never_reaches_the_base) {
     must(open().close());
     const int ended = test::in_child([&] {
         map_options o = options();
@@ -138,7 +140,7 @@ TEST_F(map_file, unsynced_memory_never_reaches_the_base) {
     EXPECT_EQ(ended, 0);
 }
 
-TEST_F(map_file, inspection_reads_through_the_journal_and_changes_nothing) {
+TEST_P(map_file, inspection_reads_through_the_journal_and_changes_nothing) {
     fill_and_die(0, 500);
     const auto base = test::fingerprint_of(file);
     const auto redo = test::fingerprint_of(journal);
@@ -150,7 +152,7 @@ TEST_F(map_file, inspection_reads_through_the_journal_and_changes_nothing) {
     EXPECT_EQ(test::fingerprint_of(journal), redo);
 }
 
-TEST_F(map_file, growth_and_large_values_survive) {
+TEST_P(map_file, growth_and_large_values_survive) {
     const std::string large(9'000'000, 'L');
     const int ended = test::in_child([&] {
         map m = open();
@@ -170,7 +172,7 @@ TEST_F(map_file, growth_and_large_values_survive) {
     }
 }
 
-TEST_F(map_file, growth_of_a_lost_epoch_is_truncated) {
+TEST_P(map_file, growth_of_a_lost_epoch_is_truncated) {
     fill_and_die(0, 10);
     const auto before = fs::file_size(file);
     fs::resize_file(file, before + (u64{4} << 20));  // as a growth leaves it
@@ -179,7 +181,7 @@ TEST_F(map_file, growth_of_a_lost_epoch_is_truncated) {
     expect_all(open(), 10);
 }
 
-TEST_F(map_file, missing_journal_is_refused) {
+TEST_P(map_file, missing_journal_is_refused) {
     fill_and_die(0, 10);
     fs::remove(journal);
     const error e = refused();
@@ -187,7 +189,7 @@ TEST_F(map_file, missing_journal_is_refused) {
     EXPECT_NE(e.why.find("journal is missing"), std::string::npos) << e.to_string();
 }
 
-TEST_F(map_file, journal_of_another_region_is_refused) {
+TEST_P(map_file, journal_of_another_region_is_refused) {
     fill_and_die(0, 10);
     fs::rename(journal, dir / "kept");
     fs::rename(file, dir / "other.hf");
@@ -198,7 +200,7 @@ TEST_F(map_file, journal_of_another_region_is_refused) {
     EXPECT_NE(e.why.find("another region"), std::string::npos) << e.to_string();
 }
 
-TEST_F(map_file, older_journal_is_refused) {
+TEST_P(map_file, older_journal_is_refused) {
     fill_and_die(0, 10);
     fs::copy_file(journal, dir / "kept");
     must(open().close());
@@ -216,7 +218,7 @@ TEST_F(map_file, older_journal_is_refused) {
     expect_all(open(), 20);
 }
 
-TEST_F(map_file, journal_of_an_earlier_session_is_distinguished_from_a_missing_one) {
+TEST_P(map_file, journal_of_an_earlier_session_is_distinguished_from_a_missing_one) {
     fill_and_die(0, 10);
     fs::copy_file(journal, dir / "kept");
     must(open().close());
@@ -229,7 +231,7 @@ TEST_F(map_file, journal_of_an_earlier_session_is_distinguished_from_a_missing_o
 
 // As an interrupted copying program leaves it. If all records are missing, the store would look as
 // if nothing had ever been written.
-TEST_F(map_file, truncated_journal_is_refused) {
+TEST_P(map_file, truncated_journal_is_refused) {
     fill_and_die(0, 2000);
     const u64 whole = fs::file_size(journal);
     for (const u64 length : {whole - 1, whole / 2, u64{148} << 10, u64{12} << 10, u64{8} << 10}) {
@@ -241,7 +243,7 @@ TEST_F(map_file, truncated_journal_is_refused) {
 }
 
 // The journal may contain the last copy of a user's data.
-TEST_F(map_file, creating_a_region_beside_a_journal_is_refused) {
+TEST_P(map_file, creating_a_region_beside_a_journal_is_refused) {
     fill_and_die(0, 10);
     fs::rename(file, dir / "kept");
     const error e = refused();
@@ -252,7 +254,7 @@ TEST_F(map_file, creating_a_region_beside_a_journal_is_refused) {
     expect_all(open(), 10);
 }
 
-TEST_F(map_file, older_base_is_refused) {
+TEST_P(map_file, older_base_is_refused) {
     fill_and_die(0, 10);
     must(open().close());
     fs::copy_file(file, dir / "kept");
@@ -264,7 +266,7 @@ TEST_F(map_file, older_base_is_refused) {
     EXPECT_NE(e.why.find("newer"), std::string::npos) << e.to_string();
 }
 
-TEST_F(map_file, damaged_journal_is_refused_and_nothing_changed) {
+TEST_P(map_file, damaged_journal_is_refused_and_nothing_changed) {
     fill_and_die(0, 2000);
     const auto base = test::fingerprint_of(file);
     test::flip_bit(journal, (u64{8192} + 8 * (u64{1} << 20) + 100) * 8);
@@ -273,7 +275,7 @@ TEST_F(map_file, damaged_journal_is_refused_and_nothing_changed) {
     EXPECT_TRUE(m || test::fingerprint_of(file) == base);
 }
 
-TEST_F(map_file, many_epochs_of_several_threads_survive_a_kill) {
+TEST_P(map_file, many_epochs_of_several_threads_survive_a_kill) {
     const int ended = test::in_child([&] {
         map m = open();
         std::vector<std::thread> threads;
@@ -294,11 +296,12 @@ TEST_F(map_file, many_epochs_of_several_threads_survive_a_kill) {
     expect_all(open(), 40'000);
 }
 
-TEST_F(map_file, region_can_be_opened_on_another_medium) {
+TEST_P(map_file, region_can_be_opened_with_a_shared_image) {
     fill_and_die(0, 100);
     const int ended = test::in_child([&] {
         map_options shm = options();
         shm.region.medium = medium_kind::shm;
+        shm.region.image = image_kind::shared;
         map m = must(map::open(file, shm));
         expect_all(m, 100);
         for (unsigned i = 100; i < 200; ++i) must(m.put(key(i), value(i)));
@@ -312,7 +315,7 @@ TEST_F(map_file, region_can_be_opened_on_another_medium) {
 }
 
 // There is no clock: the waiting threads must end the epochs themselves.
-TEST_F(map_file, waiting_clients_end_epochs_for_each_other) {
+TEST_P(map_file, waiting_clients_end_epochs_for_each_other) {
     constexpr int clients = 24;
     constexpr int puts = 100;
     map_options o = options();
@@ -334,6 +337,9 @@ TEST_F(map_file, waiting_clients_end_epochs_for_each_other) {
     EXPECT_GT(m.current_epoch(), before);
     must(m.close());
 }
+
+INSTANTIATE_TEST_SUITE_P(on, map_file, ::testing::Values(medium_kind::file, medium_kind::shm),
+                         [](const auto& p) { return std::string(to_string(p.param)); });
 
 }  // namespace
 }  // namespace hf

@@ -1,5 +1,5 @@
-// The backing between a region and its file on the medium `file`, from recovery after a crash to
-// the closing in order.
+// The backing between a journalled image and its file, on a disk and on tmpfs, from recovery after
+// a crash to the closing in order.
 #include "recovery/journalled_file.hpp"
 
 #include "journal/copy_gate.hpp"
@@ -17,6 +17,8 @@
 #include <cerrno>
 #include <cstring>
 #include <functional>
+#include <string>
+#include <vector>
 
 namespace hf::test {
 namespace {
@@ -30,12 +32,13 @@ using kernel::failing;
 constexpr u64 page_size = layout::page_size;
 constexpr u64 megabyte = u64{1} << 20;
 
-class journalled : public journal_beside {
+class journalled : public journal_beside, public ::testing::WithParamInterface<medium_kind> {
    protected:
-    opening_options options(medium_kind medium = medium_kind::file) const {
+    opening_options options(image_kind image = image_kind::journalled) const {
         opening_options o;
         o.file.initial_size = 4 * page_size;
-        o.file.medium = medium;
+        o.file.medium = image == image_kind::shared ? medium_kind::shm : GetParam();
+        o.file.image = image;
         o.file.memory = megabyte;
         o.journal.shape = small;
         return o;
@@ -78,22 +81,26 @@ class journalled : public journal_beside {
 
 // ---------------------------------------------------------------- what it has
 
-TEST_F(journalled, has_a_dirty_set_and_copies_where_a_session_writes_to_the_medium_file) {
+TEST_P(journalled, has_a_dirty_set_and_copies_where_a_session_writes_by_a_journal) {
     const detail::file_handle handle(::open("/dev/null", O_RDONLY | O_CLOEXEC));
-    for (const auto kind :
-         {medium_kind::dax, medium_kind::eadr, medium_kind::shm, medium_kind::file}) {
+    for (const auto image : {image_kind::automatic, image_kind::shared, image_kind::journalled}) {
         for (const auto mode : {open_mode::open_or_create, open_mode::open_existing,
                                 open_mode::create_new, open_mode::inspect}) {
             for (const bool tracks : {false, true}) {
+                const medium_kind kind = GetParam();
+                if (kind == medium_kind::file && image == image_kind::shared) continue;
                 const auto place = must(window::take());
                 region_options o;
                 o.mode = mode;
+                o.image = image;
                 o.fence_latency_ns = 7;
                 journal_options j;
                 if (tracks) j.track = page_tracker::way::all;
                 const backing_place at{file, handle, place.base(), 16 * page_size, kind, o};
                 journalled_file f(at, j);
-                const bool writes = kind == medium_kind::file && mode != open_mode::inspect;
+                const bool is_private =
+                    kind == medium_kind::file || image == image_kind::journalled;
+                const bool writes = is_private && mode != open_mode::inspect;
                 EXPECT_EQ(f.is_in_use(), writes);
                 EXPECT_EQ(f.is_private(), writes);
                 EXPECT_EQ(f.dirty() != nullptr, writes);
@@ -111,7 +118,65 @@ TEST_F(journalled, has_a_dirty_set_and_copies_where_a_session_writes_to_the_medi
     }
 }
 
-TEST_F(journalled, memory_is_the_files_again_after_a_checkpoint_was_applied_and_not_before) {
+// On tmpfs the journal is written by stores: system calls are made only when a length changes.
+TEST_P(journalled, an_epoch_is_made_durable_as_the_medium_does_it) {
+    opened_region r = open();
+    begin(r, 0);
+    store(r, 100, 1);
+    checkpoint(r, 1);
+    const answered script([](const call&) -> answer { return {}; });
+    store(r, 100, 2);
+    checkpoint(r, 2);
+    const bool is_disk = GetParam() == medium_kind::file;
+    EXPECT_EQ(script.count("fdatasync"), is_disk ? 1U : 0U);
+    EXPECT_EQ(script.count("pwritev"), is_disk ? 1U : 0U);
+}
+
+TEST_P(journalled, says_in_its_superblocks_that_it_needs_a_journal_until_it_is_shared) {
+    {
+        opened_region r = open();
+        begin(r, 0);
+        store(r, 100, 1);
+        checkpoint(r, 1);
+        EXPECT_TRUE(layout::is_journalled(r.file->super()));
+        EXPECT_EQ(r.file->super().medium, GetParam());
+        const bool is_disk = GetParam() == medium_kind::file;
+        EXPECT_EQ(r.file->super().features, is_disk ? 0U : layout::feature_journalled);
+    }
+    EXPECT_EQ(open().recovered_records, 1U);
+    const fs::path aside = file.string() + ".aside";
+    fs::rename(journal_file, aside);
+    for (const auto image : {image_kind::shared, image_kind::journalled}) {
+        const auto refused = open_region(file, options(image));
+        ASSERT_FALSE(refused);
+        EXPECT_EQ(refused.error().code, errc::corrupt) << "its journal is missing";
+    }
+    fs::rename(aside, journal_file);
+    const opened_region r = must(open_region(file, options(image_kind::shared)));
+    EXPECT_EQ(*r.file->at<u8>(page_size + 100), 1);
+    must(r.file->update_super([](layout::superblock& s) { s.clean = 1; }));
+    EXPECT_FALSE(layout::is_journalled(r.file->super()));
+    EXPECT_FALSE(fs::exists(journal_file));
+}
+
+// A killed process may have left words of the header in the caches only.
+TEST_P(journalled, the_header_that_a_shared_session_left_is_in_the_first_record) {
+    {
+        opening_options o = options(image_kind::shared);
+        const auto r = must(open_region(file, o));
+        must(r.file->update_super([](layout::superblock& s) { s.clean = 0; }));
+    }
+    opened_region r = open();
+    EXPECT_EQ(r.journal->dirty()->size(), page_size / line_size);
+    must(r.file->update_super([](layout::superblock&) {}));
+    std::vector<u64> lines;
+    r.journal->dirty()->take(lines);
+    r = {};
+    const opened_region again = open();
+    EXPECT_EQ(again.journal->dirty()->size(), page_size / line_size) << "until it is durable";
+}
+
+TEST_P(journalled, memory_is_the_files_again_after_a_checkpoint_was_applied_and_not_before) {
     opened_region r = open();
     EXPECT_EQ(r.journal->recovered_records(), 0U);
     begin(r, 0);
@@ -135,7 +200,7 @@ TEST_F(journalled, memory_is_the_files_again_after_a_checkpoint_was_applied_and_
 
 // ---------------------------------------------------------------- opening what a crash left
 
-TEST_F(journalled, takes_from_the_journal_what_the_base_lacks_and_keeps_it_for_the_session) {
+TEST_P(journalled, takes_from_the_journal_what_the_base_lacks_and_keeps_it_for_the_session) {
     {
         opened_region r = open();
         begin(r, 0);
@@ -166,7 +231,7 @@ TEST_F(journalled, takes_from_the_journal_what_the_base_lacks_and_keeps_it_for_t
     EXPECT_EQ(open().recovered_records, 0U);
 }
 
-TEST_F(journalled, of_an_earlier_session_is_left_alone_and_replaced_by_the_next) {
+TEST_P(journalled, of_an_earlier_session_is_left_alone_and_replaced_by_the_next) {
     make_base();
     make_journal({{1600}});
     change_superblocks(file, [](layout::superblock& s) {
@@ -185,7 +250,7 @@ TEST_F(journalled, of_an_earlier_session_is_left_alone_and_replaced_by_the_next)
 }
 
 // K4: the superblocks say so, durably, before the old journal goes.
-TEST_F(journalled, on_another_medium_the_old_journal_goes_once_the_superblocks_say_so) {
+TEST_P(journalled, with_a_shared_image_the_old_journal_goes_once_the_superblocks_say_so) {
     make_base();
     make_journal({{1600}, {1601}});
     region_options inspect;
@@ -195,19 +260,20 @@ TEST_F(journalled, on_another_medium_the_old_journal_goes_once_the_superblocks_s
         must(r.file->update_super([](layout::superblock&) {}));
         EXPECT_TRUE(fs::exists(journal_file)) << "who looks removes nothing";
     }
-    opened_region r = must(open_region(file, options(medium_kind::shm)));
+    opened_region r = must(open_region(file, options(image_kind::shared)));
     EXPECT_EQ(r.journal, nullptr);
     EXPECT_EQ(r.recovered_records, 2U);
     EXPECT_TRUE(fs::exists(journal_file));
     must(r.file->update_super([](layout::superblock&) {}));
     EXPECT_FALSE(fs::exists(journal_file));
     EXPECT_EQ(r.file->super().medium, medium_kind::shm);
+    EXPECT_FALSE(layout::is_journalled(r.file->super()));
     write_file(journal_file, {});  // of another process
     must(r.file->update_super([](layout::superblock&) {}));
     EXPECT_TRUE(fs::exists(journal_file)) << "it goes once";
 }
 
-TEST_F(journalled, on_another_medium_an_upgrade_ends_where_the_old_journal_does_not_go) {
+TEST_P(journalled, with_a_shared_image_an_upgrade_ends_where_the_old_journal_does_not_go) {
     constexpr layout::room_format rooms[] = {{"room", 2}};
     const upgrade_step steps[] = {{"room", 0, 1, [](region&) -> result<void> { return {}; }},
                                   {"room", 1, 2, [](region&) -> result<void> {
@@ -217,7 +283,7 @@ TEST_F(journalled, on_another_medium_an_upgrade_ends_where_the_old_journal_does_
     make_base();
     make_journal({});
     change_superblocks(file, [](layout::superblock& s) { s.clean = 1; });
-    opening_options o = options(medium_kind::shm);
+    opening_options o = options(image_kind::shared);
     o.rooms = rooms;
     o.upgrades = steps;
     const answered script(failing("unlink", EACCES));
@@ -227,7 +293,7 @@ TEST_F(journalled, on_another_medium_an_upgrade_ends_where_the_old_journal_does_
     EXPECT_EQ(refused.error().where, journal_file.string());
 }
 
-TEST_F(journalled, on_the_same_medium_the_old_journal_stays_when_superblocks_change) {
+TEST_P(journalled, on_the_same_medium_the_old_journal_stays_when_superblocks_change) {
     make_base();
     make_journal({{1600}});
     opened_region r = open();
@@ -237,7 +303,7 @@ TEST_F(journalled, on_the_same_medium_the_old_journal_stays_when_superblocks_cha
 
 // ---------------------------------------------------------------- the session's journal
 
-TEST_F(journalled, the_journal_is_of_this_region_and_this_session) {
+TEST_P(journalled, the_journal_is_of_this_region_and_this_session) {
     for (const bool after_a_crash : {false, true}) {
         opened_region r = open();
         const u64 base_epoch = after_a_crash ? 8 : 7;
@@ -260,7 +326,7 @@ TEST_F(journalled, the_journal_is_of_this_region_and_this_session) {
 
 #ifdef HF_PERSIST_POINTS
 // K2, K3: killed there, the region is whole.
-TEST_F(journalled, is_whole_wherever_its_session_begins_or_ends) {
+TEST_P(journalled, is_whole_wherever_its_session_begins_or_ends) {
     static const char* wanted;
     for (const std::string point : {"journal K2", "journal K3"}) {
         fs::remove(file);
@@ -287,7 +353,7 @@ TEST_F(journalled, is_whole_wherever_its_session_begins_or_ends) {
 }
 #endif
 
-TEST_F(journalled, whatever_its_beginning_needs_and_does_not_get_is_told) {
+TEST_P(journalled, whatever_its_beginning_needs_and_does_not_get_is_told) {
     struct {
         const char* call;
         int why;
@@ -319,7 +385,7 @@ u64 limit_of(dirty_set& set) {
     return line - 1;
 }
 
-TEST_F(journalled, an_epoch_may_dirty_what_journal_and_memory_can_take) {
+TEST_P(journalled, an_epoch_may_dirty_what_journal_and_memory_can_take) {
     for (const u64 budget : {megabyte, 2 * megabyte, 16 * megabyte}) {
         for (const u64 pages : {u64{4}, u64{16}, u64{17}, u64{32}, u64{33}}) {
             fs::remove(file);
@@ -346,7 +412,7 @@ TEST_F(journalled, an_epoch_may_dirty_what_journal_and_memory_can_take) {
 
 // ---------------------------------------------------------------- growth
 
-TEST_F(journalled, grows_in_memory_of_its_own_and_the_longer_file_is_durable_with_the_epoch) {
+TEST_P(journalled, grows_in_memory_of_its_own_and_the_longer_file_is_durable_with_the_epoch) {
     opened_region r = open();
     {
         const answered script([](const call&) -> answer { return {}; });
@@ -368,7 +434,7 @@ TEST_F(journalled, grows_in_memory_of_its_own_and_the_longer_file_is_durable_wit
     EXPECT_EQ(*r.file->at<u8>(7 * page_size - 1), 5);
 }
 
-TEST_F(journalled, growth_of_an_epoch_that_did_not_end_is_cut_off) {
+TEST_P(journalled, growth_of_an_epoch_that_did_not_end_is_cut_off) {
     {
         opened_region r = open();
         begin(r, 0);
@@ -388,7 +454,7 @@ TEST_F(journalled, growth_of_an_epoch_that_did_not_end_is_cut_off) {
     EXPECT_EQ(fs::file_size(file), 4 * page_size);
 }
 
-TEST_F(journalled, a_region_that_has_outgrown_its_memory_is_not_read_ahead) {
+TEST_P(journalled, a_region_that_has_outgrown_its_memory_is_not_read_ahead) {
     opening_options o = options();
     o.file.initial_size = 32 * page_size;  // twice the memory
     opened_region r = must(open_region(file, o));
@@ -410,7 +476,7 @@ TEST_F(journalled, a_region_that_has_outgrown_its_memory_is_not_read_ahead) {
     EXPECT_EQ(advised(script), 1);
 }
 
-TEST_F(journalled, syncs_the_base_itself_or_by_the_journal) {
+TEST_P(journalled, syncs_the_base_itself_or_by_the_journal) {
     opened_region r = open();
     for (const bool has_journal : {false, true}) {
         if (has_journal) begin(r, 0);
@@ -424,9 +490,15 @@ TEST_F(journalled, syncs_the_base_itself_or_by_the_journal) {
     }
 }
 
-using journalled_death_test = journalled;
+INSTANTIATE_TEST_SUITE_P(on, journalled, ::testing::Values(medium_kind::file, medium_kind::shm),
+                         [](const auto& p) { return std::string(to_string(p.param)); });
 
-TEST_F(journalled_death_test, a_journal_is_started_once_and_on_the_medium_file_only) {
+using journalled_death_test = journalled;
+INSTANTIATE_TEST_SUITE_P(on, journalled_death_test,
+                         ::testing::Values(medium_kind::file, medium_kind::shm),
+                         [](const auto& p) { return std::string(to_string(p.param)); });
+
+TEST_P(journalled_death_test, a_journal_is_started_once_and_for_a_journalled_image_only) {
     opened_region r = open();
     begin(r, 0);
     EXPECT_DEATH((void)r.journal->start_journal(r.file->super(), 0), "started once");
@@ -434,7 +506,7 @@ TEST_F(journalled_death_test, a_journal_is_started_once_and_on_the_medium_file_o
     const detail::file_handle handle(::open("/dev/null", O_RDONLY | O_CLOEXEC));
     region_options o;
     journalled_file f({file, handle, place.base(), page_size, medium_kind::shm, o}, {});
-    EXPECT_DEATH((void)f.start_journal(r.file->super(), 0), "on the medium file");
+    EXPECT_DEATH((void)f.start_journal(r.file->super(), 0), "for a journalled image");
 }
 
 }  // namespace

@@ -226,7 +226,7 @@ TEST_F(opening, asks_the_opener_about_the_medium_but_for_inspection) {
     std::vector<medium_kind> asked;
     bool is_refused = false;
     region::opener by;
-    by.accept = [&](medium_kind kind) -> result<void> {
+    by.accept = [&](medium_kind kind, bool) -> result<void> {
         asked.push_back(kind);
         if (!is_refused) return {};
         return failure({errc::too_large, "open", "there", "it will not do", "use another"});

@@ -78,6 +78,7 @@ statistics some() {
     s.discipline = "incll";
     s.index = "masstree";
     s.medium = "file";
+    s.image = "journalled";
     s.flush_instruction = "clwb";
     s.path = "path";
     s.journal = {121, 122, 123, 124, 125'999, 126'999'999, 127, 128, 129, 130, ""};
@@ -170,6 +171,7 @@ TEST(stats_report, has_every_line_and_no_other) {
                           {"discipline", "incll"},
                           {"index", "masstree"},
                           {"medium", "file"},
+                          {"image", "journalled"},
                           {"flush_instruction", "clwb"},
                           {"journal_records", "121"},
                           {"journal_bytes_written", "122"},

@@ -43,6 +43,7 @@ TEST_F(info, tells_everything_of_a_closed_region) {
     const auto j = look(0).json();
     EXPECT_EQ(j["discipline"], "incll");
     EXPECT_EQ(j["medium"], "shm");
+    EXPECT_EQ(j["image"], "shared");
     EXPECT_EQ(j["clean"], true);
     EXPECT_EQ(j["generation"], 1);
     EXPECT_EQ(j["uuid"].get<std::string>().size(), 36U);
@@ -120,6 +121,7 @@ TEST_F(info, tells_people_and_programs_the_same) {
     expect("uuid", j["uuid"]);
     expect("discipline", "incll");
     expect("last medium", "shm");
+    expect("last image", "shared");
     expect("superblocks", "both valid");
     expect("state", "closed cleanly");
     expect("openings", "1");

@@ -72,6 +72,24 @@ TEST_F(serve, serves_again_what_was_durable_before_it_was_killed) {
     EXPECT_TRUE(is_clean());
 }
 
+TEST_F(serve, serves_again_what_the_journal_of_a_killed_process_has) {
+    {
+        server_process s(
+            {file, "--size", "16m", "--ack", "durable", "--threads", "1", "--image", "journalled"});
+        ASSERT_GT(s.port(), 0) << s.said();
+        EXPECT_NE(s.said().find("medium shm, image journalled"), std::string::npos) << s.said();
+        EXPECT_EQ(s.ask(set_k, "STORED\r\n"), "STORED\r\n");
+        EXPECT_EQ(s.end(SIGKILL), 1000 + SIGKILL);
+    }
+    EXPECT_TRUE(std::filesystem::exists(file + ".journal"));
+    server_process s({file});
+    ASSERT_GT(s.port(), 0) << s.said();
+    EXPECT_EQ(s.ask("get k\r\n", "END\r\n"), hello);
+    EXPECT_FALSE(std::filesystem::exists(file + ".journal")) << "the image is shared now";
+    EXPECT_EQ(s.end(SIGTERM), 0);
+    EXPECT_TRUE(is_clean());
+}
+
 /// A region with a record whose value is damaged.
 TEST_F(serve, what_can_be_read_of_a_damaged_region_and_changes_nothing_in_it) {
     const std::string value = "a value that is found in the file";

@@ -1,4 +1,4 @@
-// Transactions on the medium `file`: durable with the end of their epoch.
+// Transactions in a journalled image, on a disk and on tmpfs: durable with the end of their epoch.
 #include "region_of_words.hpp"
 
 #include <string>
@@ -7,19 +7,20 @@
 namespace hf::test {
 namespace {
 
-class on_disk : public on_tmpfs {
+class journalled_transactions : public on_tmpfs, public ::testing::WithParamInterface<medium_kind> {
    protected:
     [[nodiscard]] std::unique_ptr<region_of_words> open(
         std::chrono::microseconds epoch = std::chrono::milliseconds(2)) {
         region_of_words::how h;
-        h.medium = medium_kind::file;
+        h.medium = GetParam();
+        h.image = image_kind::journalled;
         h.flush = flush_policy::automatic;
         h.epoch = epoch;
         return std::make_unique<region_of_words>(file, h);
     }
 };
 
-TEST_F(on_disk, a_transaction_that_returned_is_there_after_a_kill) {
+TEST_P(journalled_transactions, a_transaction_that_returned_is_there_after_a_kill) {
     auto r = open();
     for (u64 i = 1; i < 20; ++i) {
         must(r->all().atomic([&](transaction& t) {
@@ -33,7 +34,7 @@ TEST_F(on_disk, a_transaction_that_returned_is_there_after_a_kill) {
     }
 }
 
-TEST_F(on_disk, memory_that_was_allocated_has_what_was_stored_there_after_a_kill) {
+TEST_P(journalled_transactions, memory_that_was_allocated_has_what_was_stored_there_after_a_kill) {
     constexpr u64 words = 20'000;
     auto r = open(no_clock);
     must(r->all().atomic([&](transaction& t) {
@@ -47,7 +48,7 @@ TEST_F(on_disk, memory_that_was_allocated_has_what_was_stored_there_after_a_kill
     for (u64 i = 0; i < words; ++i) ASSERT_EQ(found[i], i + 1);
 }
 
-TEST_F(on_disk, what_is_freed_waits_for_its_own_epoch) {
+TEST_P(journalled_transactions, what_is_freed_waits_for_its_own_epoch) {
     auto r = open(no_clock);
     std::byte* blocks[2];
     for (std::byte*& b : blocks) {
@@ -67,14 +68,14 @@ TEST_F(on_disk, what_is_freed_waits_for_its_own_epoch) {
     }
 }
 
-TEST_F(on_disk, it_waits_without_a_clock_too) {
+TEST_P(journalled_transactions, it_waits_without_a_clock_too) {
     auto r = open(no_clock);
     must(r->all().atomic([&](transaction& t) { t.store(r->word(3), 7); }));
     crash(r);
     EXPECT_EQ(open(no_clock)->now(3), 7U);
 }
 
-TEST_F(on_disk, later_does_not_wait_and_its_ticket_tells) {
+TEST_P(journalled_transactions, later_does_not_wait_and_its_ticket_tells) {
     auto r = open(no_clock);
     ticket when = 0;
     must(r->all().later([&](transaction& t) { t.store(r->word(3), 7); }, when));
@@ -86,7 +87,7 @@ TEST_F(on_disk, later_does_not_wait_and_its_ticket_tells) {
     EXPECT_EQ(open()->now(3), 7U);
 }
 
-TEST_F(on_disk, a_clock_makes_them_durable_by_itself) {
+TEST_P(journalled_transactions, a_clock_makes_them_durable_by_itself) {
     auto r = open();
     ticket when = 0;
     must(r->all().later([&](transaction& t) { t.store(r->word(3), 7); }, when));
@@ -95,7 +96,7 @@ TEST_F(on_disk, a_clock_makes_them_durable_by_itself) {
     EXPECT_EQ(open()->now(3), 7U);
 }
 
-TEST_F(on_disk, a_clock_ends_an_epoch_that_has_stores_to_words_and_nothing_else) {
+TEST_P(journalled_transactions, a_clock_ends_an_epoch_that_has_stores_to_words_and_nothing_else) {
     auto r = open();
     must(r->up->epochs().wait_durable(r->up->epochs().current_epoch()));
     ticket when = 0;
@@ -105,11 +106,12 @@ TEST_F(on_disk, a_clock_ends_an_epoch_that_has_stores_to_words_and_nothing_else)
 }
 
 // The journal has what an epoch has changed: a record beside it would be written for nothing.
-TEST_F(on_disk, a_commit_lays_no_record) {
+TEST_P(journalled_transactions, a_commit_lays_no_record) {
     for (const engine_kind kind : all_engines()) {
         region_of_words::how h;
         h.engine = kind;
-        h.medium = medium_kind::file;
+        h.medium = GetParam();
+        h.image = image_kind::journalled;
         h.flush = flush_policy::automatic;
         auto path = file;
         path += std::to_string(static_cast<int>(kind));
@@ -122,7 +124,7 @@ TEST_F(on_disk, a_commit_lays_no_record) {
     }
 }
 
-TEST_F(on_disk, what_did_not_become_durable_is_gone_whole) {
+TEST_P(journalled_transactions, what_did_not_become_durable_is_gone_whole) {
     auto r = open(no_clock);
     must(r->all().atomic([&](transaction& t) { t.store(r->word(3), 1); }));
     ticket when = 0;
@@ -138,7 +140,7 @@ TEST_F(on_disk, what_did_not_become_durable_is_gone_whole) {
     EXPECT_EQ(r->now(500), 0U);
 }
 
-TEST_F(on_disk, on_memory_a_ticket_is_due_at_once) {
+TEST_P(journalled_transactions, on_memory_a_ticket_is_due_at_once) {
     region_of_words r(file);
     const u64 epoch = r.up->epochs().current_epoch();
     ticket when = 0;
@@ -147,6 +149,10 @@ TEST_F(on_disk, on_memory_a_ticket_is_due_at_once) {
     must(r.all().wait_durable(when));
     EXPECT_EQ(r.up->epochs().current_epoch(), epoch) << "and need not wait for its epoch's end";
 }
+
+INSTANTIATE_TEST_SUITE_P(on, journalled_transactions,
+                         ::testing::Values(medium_kind::file, medium_kind::shm),
+                         [](const auto& p) { return std::string(to_string(p.param)); });
 
 }  // namespace
 }  // namespace hf::test

@@ -21,6 +21,7 @@ class region_of_words {
         engine_kind engine = engine_kind::redo;
         flush_policy flush = flush_policy::always;
         std::optional<medium_kind> medium = std::nullopt;
+        image_kind image = image_kind::automatic;
         std::chrono::microseconds epoch = no_clock;
         u64 initial_size = u64{4} << 20;
         u64 max_size = u64{64} << 20;
@@ -36,6 +37,7 @@ class region_of_words {
         o.file.max_size = h.max_size;
         o.file.flush = h.flush;
         o.file.medium = h.medium;
+        o.file.image = h.image;
         o.rooms = rooms;
         o.upgrades = transaction_upgrades();
         up = std::make_unique<transactional_region>(must(open_region(path, o)));

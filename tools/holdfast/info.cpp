@@ -68,7 +68,11 @@ std::optional<checkpoint_area> saved_epochs(const layout::superblock& s) {
 
 /// On a medium where nothing is durable before a sync, operations of any discipline have epochs.
 bool has_epochs(const layout::superblock& s) {
-    return s.medium == medium_kind::file || registry::find(s.kind)->has_epochs_in_place;
+    return layout::is_journalled(s) || registry::find(s.kind)->has_epochs_in_place;
+}
+
+image_kind image_of(const layout::superblock& s) {
+    return layout::is_journalled(s) ? image_kind::journalled : image_kind::shared;
 }
 
 void add_super(sheet& s, const header_view& v, bool busy) {
@@ -80,6 +84,7 @@ void add_super(sheet& s, const header_view& v, bool busy) {
     }
     for (const auto& [name, value] : kind_of(super.kind).describe(super)) s.line(name, value);
     s.line("last medium", std::string(to_string(super.medium)));
+    s.line("last image", std::string(to_string(image_of(super))));
     s.line("format versions", versions_of(super));
     s.line("state", state_of(v, busy));
     s.line("openings", human_count(super.generation));
@@ -135,6 +140,7 @@ json json_of(const header_view& v, bool busy) {
     const auto in_leaves = v.small_values_in_leaves();
     j["small_values_in_leaves"] = in_leaves ? json(*in_leaves) : json(nullptr);
     j["medium"] = to_string(s.medium);
+    j["image"] = to_string(image_of(s));
     j["versions"] = versions_json(s);
     j["features"] = s.features;
     j["busy"] = busy;

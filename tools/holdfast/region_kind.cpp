@@ -23,7 +23,7 @@ facts describe_transactions(const layout::superblock& s) {
 result<void> settle_sections(const std::filesystem::path& image, discipline /*kind*/) {
     const auto header = header_view::read(image.string());
     if (!header) return tl::unexpected(header.error());
-    const bool is_private = header->super && header->super->medium == medium_kind::file;
+    const bool is_private = header->super && layout::is_journalled(*header->super);
     hf_group_options o{};
     o.stores = is_private ? HF_STORES_TRACKED : HF_STORES_ANNOUNCED;
     o.keep_unreachable = 1;

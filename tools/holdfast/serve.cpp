@@ -55,6 +55,7 @@ struct serve_arguments {
     std::string max_size = "0";
     std::string memory = "0";
     std::string medium = "auto";
+    std::string image = "auto";
     std::string fence_latency = "0";
     std::string flush = "auto";
     unsigned max_connections = 1024;
@@ -66,6 +67,9 @@ struct serve_arguments {
 const std::map<std::string, flush_policy> flush_policies{{"auto", flush_policy::automatic},
                                                          {"always", flush_policy::always},
                                                          {"never", flush_policy::never}};
+const std::map<std::string, image_kind> images{{"auto", image_kind::automatic},
+                                               {"shared", image_kind::shared},
+                                               {"journalled", image_kind::journalled}};
 const std::map<std::string, medium_kind> media{{"dax", medium_kind::dax},
                                                {"eadr", medium_kind::eadr},
                                                {"shm", medium_kind::shm},
@@ -92,6 +96,7 @@ result<map_options> map_options_of(const serve_arguments& a) {
     o.kind = kind_named(a.discipline);
     o.index = a.index;
     if (const auto kind = media.find(a.medium); kind != media.end()) o.region.medium = kind->second;
+    o.region.image = images.at(a.image);
     return o;
 }
 
@@ -141,7 +146,7 @@ std::string story_of(const statistics& s, const serve_arguments& a) {
     const bool is_eager = s.discipline == "eager";
     if (s.recovered && is_eager) {
         text += "recovered in " + took + "; what is free is being found beside the operations";
-    } else if (s.recovered && s.medium == "file" && s.recovered_entries == 0) {
+    } else if (s.recovered && s.image == "journalled" && s.recovered_entries == 0) {
         text += fmt::format("recovered in {}: {} {} of the journal applied", took,
                             human_count(s.recovered_records),
                             s.recovered_records == 1 ? "record" : "records");
@@ -156,19 +161,20 @@ std::string story_of(const statistics& s, const serve_arguments& a) {
     text += is_eager ? fmt::format(" ({}, index {})\n", human_size(s.region_bytes), s.index)
                      : fmt::format(" ({}, epoch {})\n", human_size(s.region_bytes), s.epoch);
     const bool flushes = s.flush_instruction != "none";
-    const medium_kind kind = media.at(s.medium);
-    text += fmt::format(
-        "medium {}, {}: {}\n", s.medium,
-        flushes ? "lines written back with " + s.flush_instruction : "no lines written back",
-        survival_of(kind, flushes));
+    const bool is_journalled = s.image == "journalled";
+    text += fmt::format("medium {}, {}: {}\n", s.medium,
+                        is_journalled ? "image journalled"
+                        : flushes     ? "lines written back with " + s.flush_instruction
+                                      : "no lines written back",
+                        survival_of(media.at(s.medium), flushes || is_journalled));
     const std::string epoch = human_duration(parse_duration(a.epoch).value());
-    if (is_eager && kind != medium_kind::file) {
+    if (is_eager && !is_journalled) {
         text += "an answer to a write means that it survives that (discipline eager)\n";
     } else if (a.ack == "durable") {
         text += "an answer to a write means that it survives that (--ack durable)\n";
-    } else if (kind == medium_kind::file) {
+    } else if (is_journalled) {
         text += fmt::format(
-            "a crash loses writes that are not on the disk yet, about {} (--ack buffered)\n",
+            "a crash loses writes that are not in the journal yet, about {} (--ack buffered)\n",
             epoch);
     } else {
         text +=
@@ -335,7 +341,7 @@ void add_serve(CLI::App& app, action& chosen) {
                    "Do not verify checksums on reads: slightly faster, but a corrupt value may be\n"
                    "served");
     verb->add_option("--memory", a->memory,
-                     "On the medium file: memory for dirty pages;\n"
+                     "Of a journalled image: memory for dirty pages;\n"
                      "0: half of the memory of the machine or the control group")
         ->capture_default_str()
         ->check(size_between(0, window_size))
@@ -346,6 +352,12 @@ void add_serve(CLI::App& app, action& chosen) {
         ->capture_default_str()
         ->check(CLI::IsMember({"auto", "dax", "eadr", "file", "shm"}).description(""))
         ->type_name("MEDIUM");
+    verb->add_option("--image", a->image,
+                     "shared: stores go to the file; journalled: to private memory, and with each\n"
+                     "epoch to the file, through a journal beside it; auto: journalled on a disk")
+        ->capture_default_str()
+        ->check(CLI::IsMember({"auto", "journalled", "shared"}).description(""))
+        ->type_name("IMAGE");
     verb->add_option("--flush", a->flush,
                      "Write back cache lines: auto (as the medium needs it), always, never")
         ->capture_default_str()

@@ -31,11 +31,11 @@ void note_lines(std::vector<u64>& lines, u64 offset, u64 n) {
 // ------------------------------------------------------------------------------- opening, closing
 
 result<std::unique_ptr<graph_mode>> graph_mode::open(region& r, const graph_options& options) {
-    if (r.med().kind() == medium_kind::file) {
+    if (r.med().is_atomic()) {
         return failure({errc::medium, "open the region in graph mode", r.path().string(),
-                        "on a disk a store reaches the medium with its page, and no log entry "
-                        "can be made durable before it",
-                        "use the epoch mode, or put the region on tmpfs or persistent memory"});
+                        "its image is journalled: stores reach the medium with an epoch, and no "
+                        "log entry can be made durable before them",
+                        "use the epoch mode, or a shared image on tmpfs or persistent memory"});
     }
     auto recovered = recover(r);
     if (!recovered) return tl::unexpected(recovered.error());
