@@ -85,8 +85,32 @@ function(hf_program name)
   endif()
 endfunction()
 
+# hf_sanitizers_suffice(<out> <labels> <sources>)
+#
+# Whether a build without sanitizers would repeat what a build with them has shown: the test has one
+# thread and no label but its room's, and its sources do not ask whether they are sanitized
+# (tests/support/effort.hpp), so it does the same work there.
+function(hf_sanitizers_suffice out labels sources)
+  set(${out} OFF PARENT_SCOPE)
+  list(LENGTH labels count)
+  if(NOT count EQUAL 1)
+    return()
+  endif()
+  foreach(source IN LISTS sources)
+    get_filename_component(file "${source}" ABSOLUTE)
+    if(EXISTS "${file}")
+      file(STRINGS "${file}" asks LIMIT_COUNT 1
+        REGEX "effort\\(|is_sanitized|__SANITIZE_|has_feature|best_flush_instruction")
+      if(asks)
+        return()
+      endif()
+    endif()
+  endforeach()
+  set(${out} ON PARENT_SCOPE)
+endfunction()
+
 # hf_test(<name> SOURCES file... [USES room...] [LINKS target...] [LABELS label...]
-#         [TIMEOUT seconds] [TOGETHER])
+#         [TIMEOUT seconds] [TOGETHER] [ALWAYS])
 #
 # A GoogleTest program; each of its tests (TOGETHER: all of them) is one of ctest's, labelled with
 # the room (the directory's name). `../scratch.cpp` among the sources means the library that holds
@@ -94,12 +118,21 @@ endfunction()
 # (tests/support/watchdog.hpp). Where the list file sets HF_HOT_TESTS to a kind (hf_compiled_as),
 # its tests are worth optimising in some presets, as rooms are.
 #
+# Without HF_REPEAT_TESTS a test that the sanitizers' builds run as fully is neither built nor run,
+# unless it says ALWAYS: those builds do not have what it tests.
+#
 # Tests about threads also bear the label `concurrency`, which the ThreadSanitizer stage runs: those
 # that say so, and those whose program or sources are named after concurrency, races or threads.
 function(hf_test name)
-  cmake_parse_arguments(PARSE_ARGV 1 arg "TOGETHER" "TIMEOUT" "SOURCES;USES;LINKS;LABELS")
+  cmake_parse_arguments(PARSE_ARGV 1 arg "TOGETHER;ALWAYS" "TIMEOUT" "SOURCES;USES;LINKS;LABELS")
   if(arg_UNPARSED_ARGUMENTS)
     message(FATAL_ERROR "hf_test(${name}): what is '${arg_UNPARSED_ARGUMENTS}'?")
+  endif()
+  get_filename_component(room "${CMAKE_CURRENT_SOURCE_DIR}" NAME)
+  set(labels ${room} ${arg_LABELS})
+  if("${name};${arg_SOURCES}" MATCHES "concurren|(^|[;/_])race|thread"
+     AND NOT "concurrency" IN_LIST labels)
+    list(APPEND labels concurrency)
   endif()
   list(TRANSFORM arg_USES PREPEND hf_)
   if("../scratch.cpp" IN_LIST arg_SOURCES)
@@ -118,12 +151,12 @@ function(hf_test name)
       target_precompile_headers(${name} REUSE_FROM hf_test_headers)
     endif()
   endif()
-  add_dependencies(all_tests ${name})
-  get_filename_component(room "${CMAKE_CURRENT_SOURCE_DIR}" NAME)
-  set(labels ${room} ${arg_LABELS})
-  if("${name};${arg_SOURCES}" MATCHES "concurren|race|thread" AND NOT "concurrency" IN_LIST labels)
-    list(APPEND labels concurrency)
+  hf_sanitizers_suffice(suffices "${labels}" "${arg_SOURCES}")
+  if(suffices AND NOT HF_REPEAT_TESTS AND NOT arg_ALWAYS)
+    set_target_properties(${name} PROPERTIES EXCLUDE_FROM_ALL ON)
+    return()
   endif()
+  add_dependencies(all_tests ${name})
   if("concurrency" IN_LIST labels)
     add_dependencies(concurrency_tests ${name})
   endif()

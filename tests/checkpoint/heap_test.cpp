@@ -4,6 +4,7 @@
 
 #include "base/random.hpp"
 #include "heap_on_tmpfs.hpp"
+#include "support/effort.hpp"
 
 #include <gtest/gtest.h>
 
@@ -60,7 +61,7 @@ TEST_F(heap_test, what_an_epoch_frees_is_not_handed_out_in_it) {
 }
 
 TEST_F(heap_test, random_use_with_crashes_keeps_exactly_what_was_durable) {
-    for (u64 seed = 1; seed <= 8; ++seed) {
+    for (u64 seed = 1; seed <= hf::test::effort(8U, 2U); ++seed) {
         SCOPED_TRACE("seed " + std::to_string(seed));
         std::filesystem::remove(file);
         xoshiro256ss r(seed);

@@ -22,8 +22,9 @@ TEST(dump_text, what_is_written_is_read_again) {
 }
 
 TEST(dump_text, the_longest_record_fits) {
+    const std::size_t longest = is_sanitized ? std::size_t{1} << 20 : max_value_size - 32;
     const std::vector<owned_line> one{
-        {true, 1, 2, 3, std::string(max_key_size, '\x80'), std::string(max_value_size - 32, '\0')}};
+        {true, 1, 2, 3, std::string(max_key_size, '\x80'), std::string(longest, '\0')}};
     EXPECT_EQ(must(read(written(one))), one);
 }
 
