@@ -64,7 +64,7 @@ committed_heap::block committed_heap::take_from(bin& b) {
     return {&s, number};
 }
 
-/// The slab may belong to another bin.
+/// Moves a slab from its current bin, whichever that is, to bin `to`; locks one bin at a time.
 void committed_heap::move(slab& s, u32 to) {
     {
         bin& from = lock_bin_of(s);

@@ -51,7 +51,7 @@ struct state_word {
     [[nodiscard]] constexpr bool has(u16 flag) const noexcept { return (flags & flag) != 0; }
 };
 
-// Numbers of types. 0: dead.
+// Type numbers in an object's state word. 0: the object has been destroyed.
 inline constexpr u16 system_type = 1;
 inline constexpr u16 proxy_type = 2;
 inline constexpr u16 first_type = 3;

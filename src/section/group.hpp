@@ -77,7 +77,7 @@ class group {
     group(const group&) = delete;
     group& operator=(const group&) = delete;
 
-    /// Whether a cut can be made without waiting for the disk. The gate is open.
+    /// True if cut() need not wait for the disk. Call while the gate is still open.
     [[nodiscard]] bool is_ready();
     /// The cut: U2 to U4. The gate is closed. False: the disk is full, and the epoch goes on.
     [[nodiscard]] bool cut(const thread_table& threads);

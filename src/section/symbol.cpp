@@ -48,7 +48,7 @@ place place_of(const char* module, unsigned long offset) {
         found = std::move(next);
         if (found.line.rfind("/usr/include/", 0) != 0) break;
     }
-    // Without debug information, only the file is known, of some.
+    // addr2line prints "file:?" if the line number is unknown; such a location is dropped.
     if (found.line.ends_with(":?")) found.line.clear();
     return found;
 }

@@ -197,7 +197,7 @@ class slot_table {
 // ------------------------------------------------------------------------------------- bringing
 // home
 
-/// SR1.
+/// SR1: makes all records, and the lines they refer to, durable before any line is copied home.
 void make_durable(const region& r, const std::vector<record_view>& records,
                   const slot_table& table) {
     for (const record_view& v : records) {

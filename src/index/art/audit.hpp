@@ -8,7 +8,7 @@
 
 namespace hf {
 
-// ----------------------------------------------------------------------------------------- opening
+// ----------------------------------------------------------------- creating and opening a tree
 
 template <class D, class Keys>
 error art<D, Keys>::damaged(const char* attempt, u64 offset, std::string why) const {

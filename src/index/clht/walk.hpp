@@ -8,7 +8,7 @@
 
 namespace hf {
 
-// ----------------------------------------------------------------------------------------- opening
+// ---------------------------------------------------------------- creating and opening a table
 
 template <class D, class Keys, class Shape>
 error clht<D, Keys, Shape>::damaged(u64 offset, std::string why) const {
@@ -190,8 +190,8 @@ void clht<D, Keys, Shape>::for_each(eager_space& space, Visit&& visit) const {
 
 // --------------------------------------------------------------------------------------- the sweep
 
-/// Visits a chain's records. Its overflow buckets, which are never unlinked, are read like the
-/// chunk that refers to them.
+/// Visits the records of a chain. Its overflow buckets are never unlinked; they are visited as
+/// leaves, so has_read() declares their references as read here.
 template <class D, class Keys, class Shape>
 void clht<D, Keys, Shape>::trace_chain(const bucket* first, u64 number, unsigned bits,
                                        tracer& t) const {

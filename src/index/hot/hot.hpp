@@ -173,7 +173,7 @@ class hot final : public traced {
     }
 
     [[nodiscard, gnu::always_inline]] static published* words_in(node* n, u64 word) noexcept {
-        if constexpr (path::is_short) return n->words_behind_window(word);
+        if constexpr (path::is_short) return n->words_of_single_mask(word);
         return n->words(word);
     }
 

@@ -115,8 +115,8 @@ struct node {
     [[nodiscard, gnu::always_inline]] published* words(u64 word) noexcept {
         return behind<published>(words_at(word));
     }
-    /// words() for an index whose nodes have no groups.
-    [[nodiscard, gnu::always_inline]] published* words_behind_window(u64 word) noexcept {
+    /// Faster words() for an index of short keys: all of its nodes have one mask (s8, s16, s32).
+    [[nodiscard, gnu::always_inline]] published* words_of_single_mask(u64 word) noexcept {
         const u32 width = static_cast<u32>(word >> 48) & 3;
         return behind<published>((16 + (slot_word::count_of(word) << width) + 7) & ~u32{7});
     }

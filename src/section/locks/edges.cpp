@@ -95,7 +95,7 @@ void* run_c11(void* p) {
 
 extern "C" {
 
-// The journal's and the clock's threads take locks that are no sections.
+// Threads that the runtime creates (journal, clock) are marked: their locks open no sections.
 int pthread_create(pthread_t* thread, const pthread_attr_t* attributes, void* (*function)(void*),
                    void* argument) {
     if (is_inside_runtime()) {
