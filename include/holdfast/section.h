@@ -194,6 +194,8 @@ struct hf_section_numbers {
     uint64_t undone_sections; /* graph: by the last open */
     uint64_t unlogged_stores; /* graph: outside of sections, with no entry */
     uint64_t log_waits;       /* graph: for room in a log */
+    uint64_t pause_p50_ns;    /* half of all attempts closed the gate for no longer than this */
+    uint64_t pause_p99_ns;    /* 99 of 100 attempts */
 };
 void hf_section_numbers_get(struct hf_section_numbers* into);
 /* The same as text, with the source of the section in the way where symbols tell it. Returns the

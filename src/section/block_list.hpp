@@ -37,6 +37,8 @@ class block_list {
         HF_ASSERT(size_ != 0, "an empty list has no last element");
         return items_[--size_];
     }
+    [[nodiscard]] const T& newest() const noexcept { return items_[size_ - 1]; }
+    void drop_newest() noexcept { --size_; }
     /// Removes element i; the order of those after it stays.
     void remove(std::size_t i) noexcept {
         for (std::size_t k = i + 1; k < size_; ++k) items_[k - 1] = items_[k];

@@ -15,6 +15,7 @@
 #pragma once
 
 #include "base/bits.hpp"
+#include "section/pauses.hpp"
 
 #include <algorithm>
 #include <atomic>
@@ -77,6 +78,7 @@ struct cut_numbers {
     std::atomic<u64> last_pause_ns{0};
     std::atomic<u64> longest_pause_ns{0};
     std::atomic<u64> stalled_ns{0};
+    pauses all_pauses;
     std::atomic<const void*> site{nullptr};
     std::atomic<u64> site_ns{0};
 };

@@ -37,6 +37,7 @@ first_touch::~first_touch() { ::munmap(static_cast<void*>(tags_), tag_bytes); }
 
 void first_touch::claim(thread_record& by, u64 line, u64 epoch) noexcept(!crashes_throw) {
     const inside_runtime in;
+    __builtin_prefetch(region_.base() + line * line_size, 1);
     HF_CHECK(line < region_.size() / line_size,
              "a store is announced to memory in the window of the group that it does not have");
     u8 seen = untouched;
@@ -61,13 +62,13 @@ void first_touch::own_fresh(thread_record& by, const void* p, std::size_t n) noe
 }
 
 void first_touch::append(thread_record& by, u64 line, u64 epoch) noexcept(!crashes_throw) {
-    const log_object image{line * line_size, line_size};
     thread_log& mine = (*logs_)[by.index];
     if (!mine.attached.load(std::memory_order_relaxed)) [[unlikely]] {
         attach(mine, by.index);
     }
-    auto done = mine.writer.append({&image, 1}, epoch);
-    if (!done) fatal(("the undo log of sections is full: " + done.error().to_string()).c_str());
+    if (!mine.writer.try_append_line(line * line_size, epoch)) [[unlikely]] {
+        append_slowly(mine, line, epoch);
+    }
     HF_PERSIST_POINT("section U0: a line's undo entry is durable before the line is stored to");
     const u64 lines = mine.lines.load(std::memory_order_relaxed) + 1;
     mine.lines.store(lines, std::memory_order_relaxed);
@@ -80,6 +81,13 @@ void first_touch::append(thread_record& by, u64 line, u64 epoch) noexcept(!crash
     if ((before > 2 * limit_ || is_short) && gate_ != nullptr) [[unlikely]] {
         gate_->hold();
     }
+}
+
+/// The first entry of an epoch, or of a segment.
+void first_touch::append_slowly(thread_log& mine, u64 line, u64 epoch) noexcept(!crashes_throw) {
+    const log_object image{line * line_size, line_size};
+    const auto done = mine.writer.append({&image, 1}, epoch);
+    if (!done) fatal(("the undo log of sections is full: " + done.error().to_string()).c_str());
 }
 
 void first_touch::attach(thread_log& mine, u32 index) {

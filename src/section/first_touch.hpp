@@ -54,6 +54,10 @@ class first_touch {
                u64 epoch) noexcept(!crashes_throw) {
         const u64 first = line_of(p);
         const u64 last = line_of(static_cast<const std::byte*>(p) + n - 1);
+        // One after the other they would each wait for memory.
+        for (u64 l = first + 1; l <= last && l < first + max_prefetched; ++l) {
+            __builtin_prefetch(region_.base() + l * line_size, 1);
+        }
         for (u64 l = first; l <= last; ++l) {
             if (tags_[l].load(std::memory_order_acquire) != touched) [[unlikely]] {
                 claim(by, l, epoch);
@@ -84,6 +88,7 @@ class first_touch {
     [[nodiscard]] u64 log_bytes() const noexcept { return 2 * line_size * lines(); }
 
    private:
+    static constexpr u64 max_prefetched = 16;
     enum tag : u8 { untouched = 0, busy = 1, touched = touched_tag };
 
     [[nodiscard]] u64 line_of(const void* p) const noexcept {
@@ -99,6 +104,7 @@ class first_touch {
     };
     /// A thread tells the length of its log after that many entries.
     static constexpr u64 told_lines = 16;
+    static void append_slowly(thread_log& mine, u64 line, u64 epoch) noexcept(!crashes_throw);
     void attach(thread_log& mine, u32 index);
 
     region& region_;

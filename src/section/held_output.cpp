@@ -20,6 +20,7 @@ namespace {
 
 using clock = std::chrono::steady_clock;
 constexpr auto look_again = std::chrono::microseconds(500);
+constexpr auto room_again = std::chrono::microseconds(100);
 constexpr std::size_t max_failed_channels = 256;
 
 std::size_t size_of(const held_output::message& m) {
@@ -29,7 +30,8 @@ std::size_t size_of(const held_output::message& m) {
 }
 
 /// Appends bytes [from, from + n) of the parts.
-void append(std::vector<char>& to, const held_output::message& m, std::size_t from, std::size_t n) {
+void append(std::pmr::vector<char>& to, const held_output::message& m, std::size_t from,
+            std::size_t n) {
     for (std::size_t i = 0; i < m.count && n != 0; ++i) {
         const iovec& part = m.parts[i];
         if (from >= part.iov_len) {
@@ -73,7 +75,8 @@ held_output::channel* held_output::channel_of(int fd) {
         if (::getsockopt(fd, SOL_SOCKET, SO_TYPE, &type, &n) != 0) return nullptr;
         is = type == SOCK_STREAM ? kind::stream : kind::datagram;
     }
-    channel& c = channels_[{s.st_ino, s.st_dev, is == kind::file ? fd : -1}];
+    const key of{s.st_ino, s.st_dev, is == kind::file ? fd : -1};
+    channel& c = channels_.try_emplace(of, &memory_).first->second;
     if (c.fd == -1 && c.error == 0) {
         c.is = is;
         c.fd = ::fcntl(fd, F_DUPFD_CLOEXEC, 0);
@@ -85,7 +88,7 @@ held_output::channel* held_output::channel_of(int fd) {
 ssize_t held_output::hold(int fd, const message& m, const stamp& by, bool is_inside) {
     lock l(mutex_);
     const std::size_t all = size_of(m);
-    const auto until = clock::now() + patience_;
+    auto until = clock::now() + patience_;
     std::size_t done = 0;
     const auto so_far = [&] { return done != 0 ? static_cast<ssize_t>(done) : -1; };
     for (;;) {
@@ -106,6 +109,7 @@ ssize_t held_output::hold(int fd, const message& m, const stamp& by, bool is_ins
             const std::size_t n = std::min<u64>(rest, room);
             if (n != 0 || is_whole) take(*c, m, done, n, by);
             done += n;
+            until = clock::now() + patience_;
             if (done == all) return static_cast<ssize_t>(done);
         } else if (!wait_for_room(l, fd, m.flags, is_inside, until)) {
             return so_far();
@@ -122,14 +126,21 @@ bool held_output::wait_for_room(lock& l, int fd, int flags, bool is_inside,
     }
     l.unlock();
     owner_.hasten();
+    std::this_thread::sleep_for(room_again);
     l.lock();
-    room_.wait_for(l, look_again);
     return true;
+}
+
+/// Waits a moment without the mutex.
+void held_output::let_others_go_on(lock& l) {
+    l.unlock();
+    std::this_thread::sleep_for(look_again);
+    l.lock();
 }
 
 void held_output::take(channel& c, const message& m, std::size_t from, std::size_t n,
                        const stamp& by) {
-    held h;
+    held h(&memory_);
     h.bytes.reserve(n);
     append(h.bytes, m, from, n);
     h.by = by;
@@ -151,7 +162,7 @@ bool held_output::hold_shutdown(int fd, int how) {
     if (messages_ == 0) return false;
     channel* const c = channel_of(fd);
     if (c == nullptr || c->waiting.empty()) return false;
-    held h;
+    held h(&memory_);
     h.by = c->waiting.back().by;
     h.shutdown_how = how;
     c->waiting.push_back(std::move(h));
@@ -161,13 +172,15 @@ bool held_output::hold_shutdown(int fd, int how) {
 
 bool held_output::flush() {
     lock l(mutex_);
-    return room_.wait_until(l, clock::now() + patience_, [this] { return messages_ == 0; });
+    const auto until = clock::now() + patience_;
+    while (messages_ != 0 && clock::now() < until) let_others_go_on(l);
+    return messages_ == 0;
 }
 
 u64 held_output::finish() {
     lock l(mutex_);
     const auto until = clock::now() + patience_;
-    while (has_stable() && clock::now() < until) room_.wait_for(l, look_again);
+    while (has_stable() && clock::now() < until) let_others_go_on(l);
     return bytes_;
 }
 
@@ -185,13 +198,18 @@ u64 held_output::close(bool is_all_stable) {
     lock l(mutex_);
     ending_ = true;
     wake_.notify_all();
-    while (running_) room_.wait_for(l, look_again);
+    while (running_) let_others_go_on(l);
     for (auto& [of, c] : channels_) fail(c, 0);
     channels_.clear();
     return dropped;
 }
 
 // ------------------------------------------------------------------------------------- the writer
+
+void held_output::start_writer() {
+    const lock l(mutex_);
+    start();
+}
 
 void held_output::start() {
     wake_.notify_all();
@@ -245,7 +263,6 @@ bool held_output::write_stable(lock& l, channel& c) {
             c.waiting.pop_front();
             --messages_;
         }
-        room_.notify_all();
     }
     return has_moved;
 }
@@ -281,7 +298,6 @@ void held_output::fail(channel& c, int why) {
     c.waiting.clear();
     if (c.fd != -1) ::close(std::exchange(c.fd, -1));
     c.error = why;
-    room_.notify_all();
 }
 
 /// Closes the duplicates of channels in which nothing waits. Errors that no caller asked for are

@@ -17,6 +17,10 @@
 //  HO4  A channel has a duplicate of the descriptor, while messages wait. close(), dup2() and the
 //       reuse of the number by the program therefore lose nothing; the peer sees the end of the
 //       stream after the last byte.
+//  HO5  hold() may be called by a signal handler, whatever its thread was doing: the mutex is held
+//       with all signals blocked (signal_mutex.hpp), messages lie in memory of their own
+//       (mapped_memory.hpp), and no call waits for another thread while it holds the mutex. Only
+//       the writer must have been started before.
 //
 // Channels. One for each socket or pipe, also if it has several descriptors, and one for each
 // descriptor of a file: its key is the inode, and for files the number as well. So a number that
@@ -27,7 +31,8 @@
 //
 // Crash, _exit(), exec: the messages that wait are lost, and so the peer knows less than is stable.
 //
-// Concurrency. One mutex; the writer releases it while it writes. is_stable is called with it held,
+// Concurrency. One mutex; the writer releases it while it writes. Callers that wait look again from
+// time to time, without the mutex. is_stable is called with it held,
 // and must not block. Every call is made inside the runtime. A child of fork() begins empty: the
 // messages belong to the parent.
 //
@@ -35,6 +40,8 @@
 // HotPar 2013, section 2: output has to wait until the sections that it depends on are durable.
 #pragma once
 
+#include "section/mapped_memory.hpp"
+#include "section/signal_mutex.hpp"
 #include "section/threads.hpp"
 
 #include <sys/socket.h>
@@ -47,6 +54,7 @@
 #include <deque>
 #include <functional>
 #include <map>
+#include <memory_resource>
 #include <mutex>
 #include <tuple>
 #include <vector>
@@ -74,9 +82,11 @@ class held_output {
 
     /// A group has been opened. `patience`: of a caller that waits for room, and of finish().
     void open(u64 limit, std::chrono::milliseconds patience, owner o);
+    /// Starts the writer, which the first message starts otherwise: with malloc (HO5).
+    void start_writer();
     /// Takes the message. Returns how many of its bytes, which are fewer only in the cases in which
     /// write() takes fewer; or -1 with errno: of an earlier message, or EAGAIN (a descriptor that
-    /// does not block), ENOBUFS (HO3: inside a section, or after `patience`), EMSGSIZE.
+    /// does not block), ENOBUFS (HO3: inside a section, or no room within `patience`), EMSGSIZE.
     [[nodiscard]] ssize_t hold(int fd, const message& m, const stamp& by, bool is_inside);
     /// As shutdown(), after the messages that wait. False: none does, and nothing was done.
     [[nodiscard]] bool hold_shutdown(int fd, int how);
@@ -103,28 +113,32 @@ class held_output {
     void child_after_fork();
 
    private:
+    using memory = std::pmr::memory_resource;
     struct held {
-        std::vector<char> bytes;
+        explicit held(memory* from) : bytes(from), to(from) {}
+        std::pmr::vector<char> bytes;
         std::size_t written = 0;
-        stamp by;
-        int flags;
-        std::vector<char> to;   ///< the address; empty: none
-        int shutdown_how = -1;  ///< not a message, but the end of the stream
+        stamp by{};
+        int flags = 0;
+        std::pmr::vector<char> to;  ///< the address; empty: none
+        int shutdown_how = -1;      ///< not a message, but the end of the stream
     };
     enum class kind : u8 { stream, datagram, pipe, file };
     struct channel {
+        explicit channel(memory* from) : waiting(from) {}
         int fd = -1;  ///< the duplicate; -1: nothing waits
         kind is = kind::file;
         int error = 0;
-        std::deque<held> waiting;
+        std::pmr::deque<held> waiting;
     };
     using key = std::tuple<ino_t, dev_t, int>;  ///< the number is -1 but for files
-    using lock = std::unique_lock<std::mutex>;
+    using lock = std::unique_lock<signal_mutex>;
 
     [[nodiscard]] channel* channel_of(int fd);
     [[nodiscard]] bool wait_for_room(lock& l, int fd, int flags, bool is_inside,
                                      std::chrono::steady_clock::time_point until);
     void take(channel& c, const message& m, std::size_t from, std::size_t n, const stamp& by);
+    static void let_others_go_on(lock& l);
     void start();
     void run();
     [[nodiscard]] bool write_stable(lock& l, channel& c);
@@ -133,10 +147,11 @@ class held_output {
     [[nodiscard]] bool has_stable() const;
     [[nodiscard]] static ssize_t put(const channel& c, held& h);
 
-    std::mutex mutex_;
-    std::condition_variable wake_;  ///< the writer's
-    std::condition_variable room_;
-    std::map<key, channel> channels_;
+    signal_mutex mutex_;
+    std::condition_variable_any wake_;  ///< the writer's
+    mapped_memory pages_;
+    std::pmr::unsynchronized_pool_resource memory_{&pages_};
+    std::pmr::map<key, channel> channels_{&memory_};
     owner owner_;
     u64 limit_ = 0;
     std::chrono::milliseconds patience_{0};

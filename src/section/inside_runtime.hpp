@@ -12,6 +12,9 @@ namespace hf::section {
 namespace detail {
 /// Nested stretches of the calling thread.
 [[gnu::tls_model("initial-exec")]] inline thread_local constinit u32 runtime_depth = 0;
+[[gnu::tls_model("initial-exec")]] inline thread_local constinit bool is_runtimes_thread = false;
+/// The calling thread may be cancelled at any instruction (locks/cancellation.cpp).
+[[gnu::tls_model("initial-exec")]] inline thread_local constinit bool is_cancelled_anywhere = false;
 }  // namespace detail
 
 [[nodiscard]] inline bool is_inside_runtime() noexcept { return detail::runtime_depth != 0; }
@@ -25,6 +28,12 @@ class inside_runtime {
 };
 
 /// The calling thread belongs to the runtime until it ends.
-inline void belong_to_runtime() noexcept { ++detail::runtime_depth; }
+inline void belong_to_runtime() noexcept {
+    ++detail::runtime_depth;
+    detail::is_runtimes_thread = true;
+}
+[[nodiscard]] inline bool belongs_to_runtime() noexcept { return detail::is_runtimes_thread; }
+
+[[nodiscard]] inline bool is_cancelled_anywhere() noexcept { return detail::is_cancelled_anywhere; }
 
 }  // namespace hf::section

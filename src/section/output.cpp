@@ -1,4 +1,5 @@
 // The part of the runtime that stamps held output and says when it is stable.
+#include "base/check.hpp"
 #include "section/runtime.hpp"
 
 #include <chrono>
@@ -30,13 +31,28 @@ void runtime::start_holding(const hf_group_options& options) {
     };
     output_.open(options.hold_bytes != 0 ? options.hold_bytes : default_hold_bytes, patience,
                  {is_stable, hasten});
-    is_holding.store(options.hold_output != 0, std::memory_order_release);
+    if (options.hold_output == 0) return;
+    output_.start_writer();
+    is_holding.store(true, std::memory_order_release);
 }
 
 ssize_t runtime::hold(int fd, const held_output::message& m) {
+    if (is_inside_runtime()) return hold_in_handler(fd, m);
     const inside_runtime in;
     thread_record& r = me();
     return output_.hold(fd, m, {&r, ticket()}, r.depth != 0);
+}
+
+/// By a signal handler that interrupted the runtime, so the thread's record may be half changed.
+/// The running epoch's cut is stable only after the cut of any section that the thread is in, or
+/// was in. The call does not wait for room, as if the thread were inside a section.
+ssize_t runtime::hold_in_handler(int fd, const held_output::message& m) {
+    if (has_graph()) {
+        fatal(
+            "a signal handler that interrupted the section runtime writes to a descriptor whose "
+            "output is held: in graph mode block the signal around sections");
+    }
+    return output_.hold(fd, m, {nullptr, group_->epoch()}, true);
 }
 
 result<void> runtime::flush_output() {

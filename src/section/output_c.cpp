@@ -38,22 +38,17 @@ void note_failure(int fd) {
 }
 
 }  // namespace
-
-ssize_t hold_output(int fd, const held_output::message& m) {
-    const ssize_t n = runtime::get().hold(fd, m);
-    if (n < 0) note_failure(fd);
-    return n;
-}
-
 }  // namespace hf::section
 
 extern "C" {
 
 ssize_t hf_output_writev(int fd, const iovec* parts, int count) {
-    if (!hf::section::runtime::is_open() || hf::section::is_inside_runtime()) {
-        return ::writev(fd, parts, count);
-    }
-    return hf::section::hold_output(fd, {.parts = parts, .count = static_cast<size_t>(count)});
+    using hf::section::runtime;
+    if (!runtime::is_open()) return ::writev(fd, parts, count);
+    const ssize_t n =
+        runtime::get().hold(fd, {.parts = parts, .count = static_cast<size_t>(count)});
+    if (n < 0) hf::section::note_failure(fd);
+    return n;
 }
 
 ssize_t hf_output_write(int fd, const void* bytes, size_t n) {

@@ -3,6 +3,7 @@
 #include "base/clock.hpp"
 #include "base/tsan.hpp"
 #include "section/environment.hpp"
+#include "section/symbol.hpp"
 
 #include <pthread.h>
 #include <unistd.h>
@@ -14,9 +15,14 @@
 #include <cstdlib>
 #include <new>
 
+// Defined where the locks are linked (locks/mutex.cpp).
+extern "C" [[gnu::weak]] int hf_section_sees_locks();
+
 namespace hf::section {
 namespace {
 
+/// A program that has begun this many sections, and announced no store, may announce none.
+constexpr u64 silent_sections = 1000;
 constexpr u64 longest_wait_ns = 1'000'000'000;  ///< of a last cut
 constexpr auto longest_wait = std::chrono::milliseconds(1000);
 /// Graph mode: until sections end that the caller depends on.
@@ -98,6 +104,14 @@ result<group_options> options_of(const hf_group_options& o, const std::string& p
                     "the program's name has more than 63 bytes", "choose a shorter one"});
 }
 
+result<void> check_locks(const std::string& path) {
+    if (hf_section_sees_locks == nullptr || hf_section_sees_locks() != 0) return {};
+    return failure({errc::usage, "open the group of regions", path,
+                    "libholdfast_section was loaded after the program had been bound to the C "
+                    "library's locks, so its sections are not seen",
+                    "link the program with it, or start it with holdfast run (LD_PRELOAD)"});
+}
+
 /// `in_place`: a cut costs no disk. Otherwise pages are copied for each.
 cutter_pace pace_of(const hf_group_options& o, bool in_place) {
     cutter_pace p;
@@ -135,6 +149,7 @@ result<void> runtime::open(const std::filesystem::path& path, const hf_group_opt
                         "this process has " + group_->file().path().string() + " open",
                         "keep all regions in one group: a section over two files is not atomic"});
     }
+    if (auto ok = check_locks(path.string()); !ok) return ok;
     auto chosen = options_of(options, path.string());
     if (!chosen) return tl::unexpected(chosen.error());
     auto opened = group::open(path, *chosen, me());
@@ -147,9 +162,12 @@ result<void> runtime::open(const std::filesystem::path& path, const hf_group_opt
     recovered_ = !group_->file().was_clean();
     numbers_.last_cut_ns.store(now_ns(), std::memory_order_relaxed);
     sections_at_cut_ = sections_begun();
+    sections_at_open_ = sections_at_cut_;
+    has_announced.store(false, std::memory_order_relaxed);
     if (undo_ != nullptr) show_tags(undo_->tags(), group_->file().base());
     start_holding(options);
     is_in_use.store(true, std::memory_order_release);
+    epoch_mode.store(!has_graph(), std::memory_order_release);
     if (options.by_hand == 0 && !has_graph()) start_cutting(options);
     return {};
 }
@@ -173,6 +191,7 @@ result<void> runtime::close() {
                         "the calling thread is inside a section", "end the section first"});
     }
     cutter_.stop();
+    report_silence();
     print_report();
     const std::lock_guard guard(cut_mutex_);
     if (!gate_.try_close(longest_wait_ns)) {
@@ -187,6 +206,7 @@ result<void> runtime::close() {
     output_.group_closes();
     auto closed = has_cut ? group_->close() : group_->epochs().accepts_writes();
     end_holding(closed.has_value());
+    epoch_mode.store(false, std::memory_order_release);
     is_in_use.store(false, std::memory_order_release);
     hide_tags();
     undo_ = nullptr;
@@ -244,6 +264,7 @@ void runtime::child_begins() noexcept {
     const inside_runtime in;
     get().output_.child_after_fork();
     is_holding.store(false, std::memory_order_relaxed);
+    epoch_mode.store(false, std::memory_order_relaxed);
     is_in_use.store(false, std::memory_order_relaxed);
     hide_tags();
     detail::my_record = nullptr;
@@ -278,9 +299,9 @@ void runtime::thread_ends(void* record) noexcept {
     // Its changes may be half done. Cuts fail until another thread has taken its robust locks over.
     r.abandoned.store(true, std::memory_order_release);
     std::fprintf(stderr,
-                 "holdfast: a thread has ended inside a section (begun at %p), holding %zu locks: "
+                 "holdfast: a thread has ended inside a section (begun at %s), holding %zu locks: "
                  "no further cut can be made\n",
-                 r.site.load(std::memory_order_relaxed), r.held.size());
+                 source_of(r.site.load(std::memory_order_relaxed)).c_str(), r.held.size());
 }
 
 u64 runtime::sections_begun() const noexcept {
@@ -300,6 +321,7 @@ bool runtime::needs_cut() noexcept {
 cut_outcome runtime::try_cut(u64 patience_ns) {
     const inside_runtime in;
     const std::lock_guard guard(cut_mutex_);
+    report_silence();
     if (has_graph()) {
         return graph()->step() ? cut_outcome::cut : cut_outcome::section_in_the_way;
     }
@@ -320,10 +342,26 @@ cut_outcome runtime::try_cut(u64 patience_ns) {
     return cut ? cut_outcome::cut : cut_outcome::disk_busy;
 }
 
+/// Once: a program that was built without the plugin, and asks for announced stores, would come
+/// back torn.
+void runtime::report_silence() noexcept {
+    if (undo_ == nullptr && !has_graph()) return;  // found by pages
+    if (has_announced.load(std::memory_order_relaxed)) return;
+    const u64 sections = sections_begun() - sections_at_open_;
+    if (sections < silent_sections) return;
+    has_announced.store(true, std::memory_order_relaxed);
+    std::fprintf(stderr,
+                 "holdfast: %s: %llu sections have begun and no store was announced: if they store "
+                 "to the group, compile the program with hf-clang, or open the group with "
+                 "HF_STORES_TRACKED\n",
+                 group_->file().path().c_str(), static_cast<unsigned long long>(sections));
+}
+
 void runtime::note_attempt(u64 start, u64 end, bool cut) noexcept {
     numbers_.last_pause_ns.store(end - start, std::memory_order_relaxed);
     numbers_.stalled_ns.fetch_add(end - start, std::memory_order_relaxed);
     raise_to(numbers_.longest_pause_ns, end - start);
+    numbers_.all_pauses.note(end - start);
     if (cut) {
         numbers_.cuts.fetch_add(1, std::memory_order_relaxed);
         raise_to(numbers_.longest_ns, end - numbers_.last_cut_ns.exchange(end));
@@ -394,6 +432,8 @@ hf_section_numbers runtime::numbers() noexcept {
     n.longest_ns = numbers_.longest_ns.load(std::memory_order_relaxed);
     n.last_pause_ns = numbers_.last_pause_ns.load(std::memory_order_relaxed);
     n.longest_pause_ns = numbers_.longest_pause_ns.load(std::memory_order_relaxed);
+    n.pause_p50_ns = numbers_.all_pauses.quantile(0.5);
+    n.pause_p99_ns = numbers_.all_pauses.quantile(0.99);
     n.stalled_ns = numbers_.stalled_ns.load(std::memory_order_relaxed);
     n.in_the_way = numbers_.site.load(std::memory_order_relaxed);
     n.in_the_way_ns = numbers_.site_ns.load(std::memory_order_relaxed);

@@ -52,6 +52,11 @@ class runtime {
         return is_in_use.load(std::memory_order_acquire);
     }
 
+    /// Whether a group is open in epoch mode.
+    [[nodiscard]] static bool is_in_epoch_mode() noexcept {
+        return epoch_mode.load(std::memory_order_acquire);
+    }
+
     // --- sections, by a thread that is not inside the runtime ---
     [[nodiscard]] thread_record& me() noexcept {
         if (thread_record* r = detail::my_record) [[likely]]
@@ -115,6 +120,12 @@ class runtime {
         if (graph_sections* const g = graph()) g->destroyed(object);
     }
 
+    /// A store was announced by the program (report_silence() in runtime.cpp).
+    static void note_announcement() noexcept {
+        if (has_announced.load(std::memory_order_relaxed)) [[likely]]
+            return;
+        has_announced.store(true, std::memory_order_relaxed);
+    }
     /// Before a store to [p, p + n) of the group, by a thread that is inside.
     void touch(thread_record& r, const void* p, std::size_t n) noexcept(!crashes_throw) {
         if (first_touch* const undo = undo_) return undo->touch(r, p, n, group_->epoch());
@@ -141,7 +152,8 @@ class runtime {
     [[nodiscard]] static bool holds_output() noexcept {
         return is_holding.load(std::memory_order_acquire);
     }
-    /// As held_output::hold(), with what the calling thread has done so far.
+    /// As held_output::hold(), with what the calling thread has done so far. A signal handler may
+    /// call it, if the writer runs.
     [[nodiscard]] ssize_t hold(int fd, const held_output::message& m);
     [[nodiscard]] result<void> flush_output();
     [[nodiscard]] held_output& output() noexcept { return output_; }
@@ -156,6 +168,7 @@ class runtime {
     static void parent_goes_on() noexcept;
     static void child_begins() noexcept;
     void start_holding(const hf_group_options& options);
+    [[nodiscard]] ssize_t hold_in_handler(int fd, const held_output::message& m);
     void end_holding(bool is_all_stable);
     void finish_output();
     [[nodiscard]] bool needs_cut() noexcept;
@@ -165,10 +178,13 @@ class runtime {
     void start_cutting(const hf_group_options& options);
     [[nodiscard]] u64 sections_begun() const noexcept;
     static void add_graph_numbers(hf_section_numbers& n) noexcept;
+    void report_silence() noexcept;
     void note_attempt(u64 start, u64 end, bool cut) noexcept;
 
     static inline std::atomic<bool> is_in_use{false};
+    static inline std::atomic<bool> epoch_mode{false};  ///< is_in_use, and no graph
     static inline std::atomic<bool> is_holding{false};
+    static inline std::atomic<bool> has_announced{false};
     static inline constinit std::atomic<runtime*> the_runtime{nullptr};
     /// nullptr: epoch mode. Changes while no thread is inside and is_in_use is false.
     static inline std::atomic<graph_sections*> open_graph{nullptr};
@@ -188,13 +204,11 @@ class runtime {
     cut_numbers numbers_;
     held_output output_;
     std::atomic<u64> sections_at_cut_{0};
+    u64 sections_at_open_ = 0;
     // The section that the last failed attempts waited for; the leader's.
     const thread_record* blocker_ = nullptr;
     u64 blocking_section_ = 0;
     u64 blocked_since_ns_ = 0;
 };
-
-/// For hf_output_write() and the program's own calls: runtime::hold(), and the error's text.
-[[nodiscard]] ssize_t hold_output(int fd, const held_output::message& m);
 
 }  // namespace hf::section

@@ -316,27 +316,61 @@ int hf_section_cut(void) {
 
 // ---------------------------------------------------------------------------------------- hooks
 
+/// The thread could end while the gate waits for it, or while a line is claimed.
+[[noreturn]] static void refuse_cancellation(const void* site) {
+    const hf::section::inside_runtime in;
+    const std::string text = "a store is announced at " + hf::section::source_of(site) +
+                             ": the thread has asynchronous cancellation, so it could end at any "
+                             "instruction inside the section: use deferred cancellation";
+    hf::fatal(text.c_str());
+}
+
 [[gnu::noinline]] static int announce(const void* p, size_t n, const void* site) {
     if (!runtime::is_open() || n == 0) return 0;
     const kept_errno kept;
     HF_CHECK(!is_inside_runtime(),
              "a signal handler that interrupted the section runtime stores to persistent memory");
+    if (hf::section::is_cancelled_anywhere()) [[unlikely]]
+        refuse_cancellation(site);
     runtime& all = runtime::get();
     if (!hf::same_region(p, all.opened().file().base())) return 0;  // of another discipline
     thread_record& r = all.me();
     // In graph mode no cut can fall between this call and the store.
     const bool alone = r.depth == 0 && !runtime::has_graph();
+    runtime::note_announcement();
     if (alone) all.enter(r, site);
     all.touch(r, p, n);
     return alone ? 1 : 0;
 }
 
+/// A store outside of sections, by a thread that has been inside before.
+static bool announce_alone(const void* p, size_t n, const void* site) {
+    thread_record* const r = hf::section::detail::my_record;
+    if (r == nullptr || r->depth != 0 || is_inside_runtime()) return false;
+    if (hf::section::is_cancelled_anywhere() || !hf::section::has_tag(p, n)) return false;
+    if (!runtime::get().try_enter(*r, site)) return false;
+    runtime::note_announcement();
+    // The tag counts from here on: no cut is made before the thread leaves.
+    if (!hf::section::is_touched(p)) {
+        const kept_errno kept;
+        runtime::get().touch(*r, p, n);
+    }
+    return true;
+}
+
 int hf_section_store(const void* p, size_t n) {
+    // The store that follows would not wait for its line, but a copy for the undo log would.
+    __builtin_prefetch(p, 1);
     if (hf::section::needs_no_announcement(p, n)) return 0;
+    if (announce_alone(p, n, __builtin_return_address(0))) return 1;
     return announce(p, n, __builtin_return_address(0));
 }
 
 void hf_section_stored(void) {
+    if (thread_record* const r = hf::section::detail::my_record;
+        r != nullptr && runtime::is_in_epoch_mode()) [[likely]] {
+        return runtime::leave(*r);
+    }
     if (!runtime::is_open()) return;
     const kept_errno kept;
     runtime::leave(runtime::get().me());
@@ -354,11 +388,11 @@ size_t hf_section_report(char* text, size_t size) {
     const int length = std::snprintf(
         text, size,
         "cuts %llu, failed attempts %llu, disk busy %llu, longest time between cuts %.1f ms, "
-        "longest pause %.2f "
-        "ms, "
+        "pause p50 %.2f, p99 %.2f, longest %.2f ms, "
         "lines %llu, log %llu bytes, sections %llu, in the way: %s (%.1f ms)",
         static_cast<unsigned long long>(n.cuts), static_cast<unsigned long long>(n.failed),
         static_cast<unsigned long long>(n.disk_busy), static_cast<double>(n.longest_ns) / 1e6,
+        static_cast<double>(n.pause_p50_ns) / 1e6, static_cast<double>(n.pause_p99_ns) / 1e6,
         static_cast<double>(n.longest_pause_ns) / 1e6, static_cast<unsigned long long>(n.lines),
         static_cast<unsigned long long>(n.log_bytes), static_cast<unsigned long long>(n.sections),
         where.c_str(), static_cast<double>(n.in_the_way_ns) / 1e6);

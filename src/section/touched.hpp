@@ -30,14 +30,24 @@ inline constinit std::atomic<u64> open_window{0};
 
 inline constexpr u8 touched_tag = 2;
 
+/// Whether [p, p + n) lies in one line of the open group, whose stores are announced line by line.
+[[nodiscard]] inline bool has_tag(const void* p, std::size_t n) noexcept {
+    const u64 first = reinterpret_cast<u64>(p);
+    return detail::open_tags.load(std::memory_order_acquire) != nullptr &&
+           (first & ~window_mask) == detail::open_window.load(std::memory_order_relaxed) &&
+           first / line_size == (first + n - 1) / line_size;
+}
+/// Whether the line with p, which has a tag, was touched since the last cut.
+[[nodiscard]] inline bool is_touched(const void* p) noexcept {
+    const std::atomic<u8>* const tags = detail::open_tags.load(std::memory_order_acquire);
+    const u64 line = (reinterpret_cast<u64>(p) & window_mask) / line_size;
+    return tags[line].load(std::memory_order_acquire) == touched_tag;
+}
+
 [[nodiscard]] inline bool needs_no_announcement(const void* p, std::size_t n) noexcept {
     const thread_record* const r = detail::my_record;
-    const std::atomic<u8>* const tags = detail::open_tags.load(std::memory_order_acquire);
-    if (r == nullptr || r->depth == 0 || tags == nullptr || is_inside_runtime()) return false;
-    const u64 first = reinterpret_cast<u64>(p);
-    if ((first & ~window_mask) != detail::open_window.load(std::memory_order_relaxed)) return false;
-    if (first / line_size != (first + n - 1) / line_size) return false;
-    return tags[(first & window_mask) / line_size].load(std::memory_order_acquire) == touched_tag;
+    if (r == nullptr || r->depth == 0 || is_inside_runtime()) return false;
+    return has_tag(p, n) && is_touched(p);
 }
 
 /// While no thread is inside, and before one can enter.

@@ -14,10 +14,20 @@
 namespace hf {
 namespace detail {
 
-u64 log_entry_checksum(const log_entry_header* entry, u64 seed) noexcept {
+namespace {
+
+/// `size`: entry->size, which the compiler may know.
+[[gnu::always_inline]] inline u64 checksum_of(const log_entry_header* entry, u64 size,
+                                              u64 seed) noexcept {
     const auto* bytes = reinterpret_cast<const std::byte*>(entry);
-    const std::size_t covered = sizeof(*entry) - sizeof(entry->checksum) + entry->size;
+    const std::size_t covered = sizeof(*entry) - sizeof(entry->checksum) + size;
     return checksum64(bytes + sizeof(entry->checksum), covered, seed);
+}
+
+}  // namespace
+
+u64 log_entry_checksum(const log_entry_header* entry, u64 seed) noexcept {
+    return checksum_of(entry, entry->size, seed);
 }
 
 u64 log_seed(const region& r) noexcept {
@@ -87,15 +97,24 @@ void copy_words(void* to, const void* from, u64 size) noexcept {
 
 }  // namespace
 
-void log_writer::write_entry(const log_object& object, u64 at) noexcept {
+[[gnu::always_inline]] inline void log_writer::write_entry(const log_object& object,
+                                                           u64 at) noexcept {
     auto* entry = region_->at<detail::log_entry_header>(at);
     entry->epoch = epoch_;
     entry->object = object.offset;
     entry->size = object.size;
     entry->append = appends_;
     copy_words(entry + 1, region_->base() + object.offset, object.size);
-    entry->checksum = detail::log_entry_checksum(entry, seed_);
+    entry->checksum = detail::checksum_of(entry, object.size, seed_);
     region_->med().flush(entry, sizeof(*entry) + object.size);
+}
+
+/// Makes the entries durable that were just written, and counts them.
+inline void log_writer::complete(u64 entries, u64 bytes) noexcept(!crashes_throw) {
+    region_->med().fence();
+    HF_PERSIST_POINT("undo L1: undo images durable before their objects change");
+    entries_.store(entries_.load(std::memory_order_relaxed) + entries, std::memory_order_relaxed);
+    bytes_.store(bytes_.load(std::memory_order_relaxed) + bytes, std::memory_order_relaxed);
 }
 
 result<void> log_writer::append(std::span<const log_object> objects,
@@ -124,12 +143,22 @@ result<void> log_writer::append(std::span<const log_object> objects,
         place_.at += stride;
         written += stride;
     }
-    region_->med().fence();
-    HF_PERSIST_POINT("undo L1: undo images durable before their objects change");
-    entries_.store(entries_.load(std::memory_order_relaxed) + objects.size(),
-                   std::memory_order_relaxed);
-    bytes_.store(bytes_.load(std::memory_order_relaxed) + written, std::memory_order_relaxed);
+    complete(objects.size(), written);
     return {};
+}
+
+bool log_writer::try_append_line(u64 offset, u64 epoch) noexcept(!crashes_throw) {
+    constexpr u64 stride = detail::log_entry_stride(line_size);
+    if (epoch_ != epoch || space_.room_at(place_) < stride || region_->med().is_atomic())
+        return false;
+    ++appends_;
+#if defined(HF_MUTATION_skip_log)
+    if (skip_this_entry()) return true;
+#endif
+    write_entry({offset, line_size}, space_.segments()[place_.segment].offset + place_.at);
+    place_.at += stride;
+    complete(1, stride);
+    return true;
 }
 
 namespace {

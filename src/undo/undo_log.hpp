@@ -87,6 +87,10 @@ class log_writer {
     [[nodiscard]] result<void> append(std::span<const log_object> objects,
                                       u64 epoch) noexcept(!crashes_throw);
 
+    /// append() for one line, at a multiple of line_size, if the newest segment has room. False:
+    /// nothing was done.
+    [[nodiscard]] bool try_append_line(u64 offset, u64 epoch) noexcept(!crashes_throw);
+
     /// Whether entries of that many bytes still fit, if no other lane takes the space.
     [[nodiscard]] bool has_room(u64 bytes) const {
         return space_.room_with(place_, log_share::fair, bytes) >= bytes;
@@ -101,6 +105,7 @@ class log_writer {
     [[nodiscard]] result<void> make_room(std::span<const log_object> objects);
     [[nodiscard]] log_place next_place(log_place p, u64 stride) const noexcept;
     void write_entry(const log_object& object, u64 at) noexcept;
+    void complete(u64 entries, u64 bytes) noexcept(!crashes_throw);
 
     region* region_ = nullptr;
     u64 seed_ = 0;

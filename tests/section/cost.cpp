@@ -1,11 +1,12 @@
 // Measures an uncontended section with one store, and the lock alone. A program, no test.
 //
-//     section_cost FILE [flush]      a line a row: ns an operation (median of runs), flushes,
-//     fences
+//     section_cost FILE [flush]      a line a row: ns an operation, flushes, fences
+//
+// Times are of the thread's processor, the median of runs, so other programs disturb them little.
 #include <holdfast/section.h>
 #include <holdfast/section_hooks.h>
 
-#include "base/clock.hpp"
+#include "base/bits.hpp"
 #include "persist/counters.hpp"
 
 #include <pthread.h>
@@ -13,6 +14,7 @@
 #include <algorithm>
 #include <cstdio>
 #include <cstring>
+#include <ctime>
 #include <functional>
 #include <vector>
 
@@ -34,6 +36,12 @@ void store(unsigned long* p, unsigned long value) {
     }
 }
 
+double processor_ns() {
+    std::timespec t{};
+    ::clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
+    return static_cast<double>(t.tv_sec) * 1e9 + static_cast<double>(t.tv_nsec);
+}
+
 /// `prepare` comes before each run and is not timed.
 void row(const char* name, unsigned long n, const std::function<void()>& prepare,
          const std::function<void()>& work) {
@@ -43,9 +51,9 @@ void row(const char* name, unsigned long n, const std::function<void()>& prepare
     for (int i = 0; i < runs; ++i) {
         prepare();
         before = hf::total_persist_counters();
-        const hf::u64 start = hf::now_ns();
+        const double start = processor_ns();
         work();
-        times.push_back(static_cast<double>(hf::now_ns() - start) / static_cast<double>(n));
+        times.push_back((processor_ns() - start) / static_cast<double>(n));
         after = hf::total_persist_counters();
     }
     std::nth_element(times.begin(), times.begin() + runs / 2, times.end());

@@ -159,6 +159,21 @@ TEST(cut_pace, doubles_patience_up_to_its_limit_and_stalls_a_fiftieth_of_the_tim
     EXPECT_EQ(pace.patience(), 100U);
 }
 
+TEST(section_pauses, have_quantiles_that_are_at_most_a_fifth_too_large) {
+    section::pauses p;
+    EXPECT_EQ(p.quantile(0.5), 0U);
+    for (u64 i = 1; i <= 1000; ++i) p.note(i * 1000);
+    for (const double share : {0.01, 0.5, 0.99, 1.0}) {
+        const auto exact = static_cast<u64>(share * 1e6);
+        EXPECT_GE(p.quantile(share), exact);
+        EXPECT_LE(p.quantile(share), exact * 5 / 4);
+    }
+    section::pauses short_ones;
+    for (const u64 ns : {0U, 1U, 2U, 3U, 4U, 5U, 6U, 7U, 8U}) short_ones.note(ns);
+    EXPECT_EQ(short_ones.quantile(0.0), 0U);
+    EXPECT_GE(short_ones.quantile(1.0), 8U);
+}
+
 TEST(cut_pace, is_not_slowed_by_a_busy_disk) {
     section::cut_pace pace({.period_ns = 10, .patience_ns = 100, .max_patience_ns = 350});
     for (int i = 0; i < 8; ++i) {

@@ -2,16 +2,22 @@
 #include "section/opened_group.hpp"
 
 #include <fcntl.h>
+#include <pthread.h>
 #include <sys/socket.h>
 #include <sys/un.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
+#include <atomic>
 #include <csignal>
 #include <cstdlib>
 #include <cstring>
 #include <string>
+#include <thread>
+#include <utility>
+#include <vector>
 
 namespace hf {
 namespace {
@@ -270,6 +276,55 @@ TEST_P(program_output, with_a_descriptor_in_it_waits_until_the_sections_are_stab
     EXPECT_EQ(::sendmsg(server_, &m, 0), -1);
     EXPECT_EQ(errno, ENOBUFS);
     hf_section_end();
+}
+
+// The handler interrupts malloc, the calls that hold output, and in epoch mode the runtime.
+TEST_P(program_output, of_a_signal_handler_is_held_whatever_it_interrupts) {
+    if (is_graph()) GTEST_SKIP() << "a handler must not interrupt the runtime there";
+    static int server = -1;
+    static std::atomic<int> handled;
+    server = server_;
+    handled = 0;
+    ::signal(SIGUSR1, [](int) {
+        const int kept = errno;
+        if (::write(server, "h", 1) == 1) ++handled;
+        errno = kept;
+    });
+    ::alarm(60);  // a deadlock ends here
+    u64* const c = counter();
+    std::atomic<int> ready{0};
+    pthread_t interrupted = ::pthread_self();
+    std::thread sender([&] {
+        while (ready == 0) std::this_thread::yield();
+        while (ready == 1) {
+            ::pthread_kill(interrupted, SIGUSR1);
+            ::usleep(20);
+        }
+    });
+    hf_section_begin();
+    ready = 1;
+    std::vector<void*> blocks(16);
+    int written = 0;
+    for (u64 i = 0; i < 4000 || handled < 200; ++i) {
+        std::free(std::exchange(blocks[i % 16], std::malloc(2000 + i % 7 * 500)));
+        store(*c, i);
+        written += i % 4 == 0 && ::write(server_, "p", 1) == 1 ? 1 : 0;
+    }
+    ready = 2;
+    sender.join();
+    for (void* const p : blocks) std::free(p);
+    ::signal(SIGUSR1, SIG_DFL);
+    EXPECT_EQ(arrived(peer_), "") << "the section has not ended";
+    hf_section_end();
+    std::string all;
+    for (int i = 0; i < 500 && all.size() < static_cast<std::size_t>(written + handled); ++i) {
+        static_cast<void>(hf_section_cut());
+        ::usleep(1000);
+        for (std::string more = arrived(peer_); !more.empty(); more = arrived(peer_)) all += more;
+    }
+    ::alarm(0);
+    EXPECT_EQ(std::count(all.begin(), all.end(), 'h'), handled);
+    EXPECT_EQ(std::count(all.begin(), all.end(), 'p'), written);
 }
 
 TEST_P(program_output, to_a_peer_that_has_gone_raises_the_signal_of_the_next_call) {

@@ -245,6 +245,29 @@ TEST_F(section_threads, a_signal_handler_is_a_part_of_its_thread) {
     EXPECT_EQ(hf_section_depth(), 0);
 }
 
+// The thread waits inside the runtime for a cut that its own process prevents.
+TEST_F(section_threads, a_signal_handler_that_stores_inside_the_runtime_ends_the_process) {
+    EXPECT_DEATH(
+        {
+            open(true);
+            static u64* w;
+            w = word("w");
+            ::signal(SIGUSR1, [](int) { test::store(*w, u64{1}); });
+            const pthread_t waiting = ::pthread_self();
+            std::atomic<bool> is_inside{false};
+            std::thread([&] {
+                hf_section_begin();
+                is_inside = true;
+                std::this_thread::sleep_for(100ms);
+                ::pthread_kill(waiting, SIGUSR1);
+                std::this_thread::sleep_for(20s);
+            }).detach();
+            while (!is_inside) std::this_thread::yield();
+            static_cast<void>(hf_wait_stable());
+        },
+        "a signal handler that interrupted the section runtime stores");
+}
+
 // Two threads touch the words of one line for the first time, each under a lock of its own (C2).
 TEST_F(section_threads, a_line_first_touched_by_two_threads_at_once_has_one_old_copy) {
     for (int round = 0; round < 5; ++round) {

@@ -47,6 +47,35 @@ TEST_F(run_verb, finds_locks_and_stores_and_puts_the_group_where_it_was_told_to)
     EXPECT_EQ(bash("test ! -e " + (dir_ / "another.hf")).code, 0);
 }
 
+/// The last number that the program has told, and what it finds at its next start.
+struct told_and_found {
+    unsigned long told = 0;
+    unsigned long found = 0;
+};
+
+class run_output : public run_verb {
+   protected:
+    [[nodiscard]] told_and_found kill_and_look(const std::string& options) const {
+        const std::string run = HF_PROGRAM " run --period 40 --file " + file() + " ";
+        const std::string killed = " timeout -s KILL 0.5 " + program() + " x";
+        const outcome first = bash(run + options + killed + " tell | tail -c 21");
+        const outcome second = bash(run + killed);
+        return {std::strtoul(first.out.c_str(), nullptr, 10),
+                std::strtoul(second.out.c_str(), nullptr, 10)};
+    }
+};
+
+TEST_F(run_output, that_is_held_tells_of_nothing_that_the_kill_undoes) {
+    const told_and_found held = kill_and_look("--hold-output");
+    EXPECT_GT(held.told, 0U);
+    EXPECT_LE(held.told, held.found);
+}
+
+TEST_F(run_output, that_is_not_held_is_ahead_of_the_last_cut) {
+    const told_and_found free = kill_and_look("");
+    EXPECT_GT(free.told, free.found);
+}
+
 TEST_F(run_verb, returns_the_programs_exit_code_and_passes_its_arguments) {
     const outcome o = bash(HF_PROGRAM " run sh -c 'echo \"$1\" $2; exit 7' x --file 'a b'");
     EXPECT_EQ(o.code, 7);

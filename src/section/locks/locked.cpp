@@ -103,6 +103,12 @@ void note_given(thread_record& r, std::ptrdiff_t position) noexcept {
         release_adopted(*adopted);
 }
 
+void refuse_cancellation(const void* lock, const void* site) noexcept {
+    refuse("a lock is taken", lock, site,
+           "the thread has asynchronous cancellation, so it could end at any instruction inside "
+           "the section: use deferred cancellation");
+}
+
 void check_destroyed(const void* lock, const char* function, const void* site) noexcept {
     if (passes_through(lock)) return;
     if (position_of(runtime::get().me(), lock) >= 0) {

@@ -60,13 +60,21 @@ void note_exempt_given(const void* lock) noexcept;
 /// Before and after it is given back.
 void note_giving(const thread_record& r, std::ptrdiff_t position) noexcept;
 void note_given(thread_record& r, std::ptrdiff_t position) noexcept;
+[[noreturn]] void refuse_cancellation(const void* lock, const void* site) noexcept;
 /// Ends the process if the calling thread holds the lock. Otherwise the graph forgets it.
 void check_destroyed(const void* lock, const char* function, const void* site) noexcept;
+
+/// Ends the process if the calling thread may be cancelled at any instruction (cancellation.cpp).
+inline void check_cancellation(const void* lock, const void* site) noexcept {
+    if (is_cancelled_anywhere()) [[unlikely]]
+        refuse_cancellation(lock, site);
+}
 
 /// The outermost lock of a section; see above. `attempt`, `wait` and `give` are the C library's.
 template <class Attempt, class Wait, class Give>
 int take_outermost(thread_record& r, const void* lock, access how, const void* site,
                    Attempt attempt, Wait wait, Give give) {
+    check_cancellation(lock, site);
     runtime& all = runtime::get();
     for (;;) {
         all.enter(r, site);
@@ -94,9 +102,10 @@ int take_outermost(thread_record& r, const void* lock, access how, const void* s
     }
 }
 
-/// Waits for the lock.
+/// take(), whatever the state of thread and process.
 template <class Attempt, class Wait, class Give>
-int take(const void* lock, access how, const void* site, Attempt attempt, Wait wait, Give give) {
+[[gnu::noinline]] int take_slowly(const void* lock, access how, const void* site, Attempt attempt,
+                                  Wait wait, Give give) {
     if (passes_through(lock)) {
         const int result = wait();
         if (runtime::has_graph()) note_exempt_held(lock, how, result);
@@ -113,6 +122,33 @@ int take(const void* lock, access how, const void* site, Attempt attempt, Wait w
     return result;
 }
 
+/// Whether the lock makes or joins a section of epoch mode, by a thread that has had one before:
+/// the commonest case.
+[[nodiscard]] inline bool is_plain(const thread_record* r, const void* lock) noexcept {
+    return r != nullptr && runtime::is_in_epoch_mode() && !is_inside_runtime() &&
+           !is_cancelled_anywhere() && !is_exempt(lock);
+}
+
+/// Waits for the lock. The fast path is take_outermost() whose first attempt succeeds, or an inner
+/// lock.
+template <class Attempt, class Wait, class Give>
+int take(const void* lock, access how, const void* site, Attempt attempt, Wait wait, Give give) {
+    thread_record* const r = detail::my_record;
+    if (is_plain(r, lock) && runtime::get().try_enter(*r, site)) [[likely]] {
+        const int result = r->depth == 1 ? attempt() : wait();
+        if (result == 0) [[likely]] {
+            r->held.push({lock, how == access::shared, nullptr});
+            return 0;
+        }
+        if (result == EOWNERDEAD) {
+            note_held(*r, lock, how, result);
+            return result;
+        }
+        runtime::leave(*r);
+    }
+    return take_slowly(lock, how, site, attempt, wait, give);
+}
+
 /// Tries the lock. It may wait at the gate, and is never refused because of it.
 template <class Attempt>
 int try_take(const void* lock, access how, const void* site, Attempt attempt) {
@@ -121,6 +157,7 @@ int try_take(const void* lock, access how, const void* site, Attempt attempt) {
         if (runtime::has_graph()) note_exempt_held(lock, how, result);
         return result;
     }
+    check_cancellation(lock, site);
     runtime& all = runtime::get();
     thread_record& r = all.me();
     all.enter(r, site);
@@ -134,7 +171,8 @@ int try_take(const void* lock, access how, const void* site, Attempt attempt) {
 }
 
 template <class Give>
-int give(const void* lock, const char* function, const void* site, Give real_give) {
+[[gnu::noinline]] int give_slowly(const void* lock, const char* function, const void* site,
+                                  Give real_give) {
     if (passes_through(lock)) {
         if (runtime::has_graph()) note_exempt_given(lock);
         return real_give();
@@ -145,6 +183,24 @@ int give(const void* lock, const char* function, const void* site, Give real_giv
     const int result = real_give();
     if (result == 0 && position >= 0) note_given(r, position);
     return result;
+}
+
+/// The fast path is for the lock that the thread took last. A lock in its list is not exempt, or
+/// was not when it was taken, and counts.
+template <class Give>
+int give(const void* lock, const char* function, const void* site, Give real_give) {
+    thread_record* const r = detail::my_record;
+    if (r != nullptr && !r->held.empty() && r->held.newest().lock == lock &&
+        r->held.newest().adopted == nullptr && runtime::is_in_epoch_mode() && !is_inside_runtime())
+        [[likely]] {
+        const int result = real_give();
+        if (result == 0) {
+            r->held.drop_newest();
+            runtime::leave(*r);
+        }
+        return result;
+    }
+    return give_slowly(lock, function, site, real_give);
 }
 
 }  // namespace hf::section

@@ -20,7 +20,7 @@
 #include <cerrno>
 #include <csignal>
 
-using hf::section::is_inside_runtime;
+using hf::section::belongs_to_runtime;
 using hf::section::runtime;
 using hf::section::real::libc;
 using message = hf::section::held_output::message;
@@ -49,7 +49,7 @@ namespace {
 
 /// errno is as before.
 [[nodiscard]] bool is_held(int fd) {
-    if (!runtime::holds_output() || is_inside_runtime()) [[likely]]
+    if (!runtime::holds_output() || belongs_to_runtime()) [[likely]]
         return false;
     const int kept = errno;
     const bool held = leaves_the_program(fd);
@@ -58,7 +58,7 @@ namespace {
 }
 
 ssize_t hold(int fd, const message& m) {
-    const ssize_t n = hf::section::hold_output(fd, m);
+    const ssize_t n = runtime::get().hold(fd, m);
     // As the kernel does it for a write that is not held.
     if (n < 0 && errno == EPIPE && (m.flags & MSG_NOSIGNAL) == 0) {
         static_cast<void>(std::raise(SIGPIPE));

@@ -33,6 +33,7 @@ HF_WEAK(pthread_create)
 HF_WEAK(pthread_join)
 HF_WEAK(pthread_tryjoin_np)
 HF_WEAK(pthread_timedjoin_np)
+HF_WEAK(pthread_setcanceltype)
 HF_WEAK(pthread_barrier_wait)
 HF_WEAK(sem_post)
 HF_WEAK(sem_wait)
@@ -46,10 +47,11 @@ HF_WEAK(sendmsg)
 #undef HF_WEAK
 
 namespace hf::section::real {
-namespace {
 
-constinit functions found{};
-constinit std::atomic<bool> is_ready{false};
+constinit functions detail::found{};
+constinit std::atomic<bool> detail::is_found{false};
+
+namespace {
 
 template <class F>
 void look_up(F*& into, void (*interceptor)(), const char* name, const char* version = nullptr) {
@@ -62,8 +64,10 @@ void look_up(F*& into, void (*interceptor)(), const char* name, const char* vers
     into = reinterpret_cast<F*>(p);
 }
 
+}  // namespace
+
 // Two threads may do it at once: both store the same.
-[[gnu::noinline]] void look_all_up() {
+const functions& detail::look_all_up() noexcept {
 #define HF_FIND(field) look_up(found.field, __interceptor_pthread_##field, "pthread_" #field)
     HF_FIND(mutex_lock);
     HF_FIND(mutex_trylock);
@@ -88,6 +92,7 @@ void look_up(F*& into, void (*interceptor)(), const char* name, const char* vers
     HF_FIND(join);
     HF_FIND(tryjoin_np);
     HF_FIND(timedjoin_np);
+    HF_FIND(setcanceltype);
     HF_FIND(barrier_wait);
 #undef HF_FIND
     look_up(found.sem_post, __interceptor_sem_post, "sem_post");
@@ -104,14 +109,7 @@ void look_up(F*& into, void (*interceptor)(), const char* name, const char* vers
     look_up(found.cond_wait, __interceptor_pthread_cond_wait, "pthread_cond_wait", "GLIBC_2.3.2");
     look_up(found.cond_timedwait, __interceptor_pthread_cond_timedwait, "pthread_cond_timedwait",
             "GLIBC_2.3.2");
-    is_ready.store(true, std::memory_order_release);
-}
-
-}  // namespace
-
-const functions& libc() noexcept {
-    if (!is_ready.load(std::memory_order_acquire)) [[unlikely]]
-        look_all_up();
+    is_found.store(true, std::memory_order_release);
     return found;
 }
 

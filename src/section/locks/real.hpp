@@ -12,6 +12,8 @@
 #include <threads.h>
 #include <time.h>
 
+#include <atomic>
+
 namespace hf::section::real {
 
 struct functions {
@@ -44,6 +46,7 @@ struct functions {
     int (*join)(pthread_t, void**);
     int (*tryjoin_np)(pthread_t, void**);
     int (*timedjoin_np)(pthread_t, void**, const timespec*);
+    int (*setcanceltype)(int, int*);
     int (*barrier_wait)(pthread_barrier_t*);
 
     int (*sem_post)(sem_t*);
@@ -60,7 +63,17 @@ struct functions {
     int (*shutdown)(int, int);
 };
 
+namespace detail {
+extern functions found;
+extern std::atomic<bool> is_found;
+[[nodiscard]] const functions& look_all_up() noexcept;
+}  // namespace detail
+
 /// Any thread, at any time, also before main().
-[[nodiscard]] const functions& libc() noexcept;
+[[nodiscard]] inline const functions& libc() noexcept {
+    if (detail::is_found.load(std::memory_order_acquire)) [[likely]]
+        return detail::found;
+    return detail::look_all_up();
+}
 
 }  // namespace hf::section::real
