@@ -2,6 +2,7 @@
 
 #include "base/clock.hpp"
 #include "bench/sections/small_works.hpp"
+#include "bench/sections/synced_way.hpp"
 #ifdef HF_DEDUP
 #include "examples/sections/dedup/pipeline.hpp"
 #endif
@@ -88,6 +89,8 @@ u64 run_work(const std::string& work, work_way way, const work_size& size) {
             return run_named<announced_way>(work, size, nothing);
         case work_way::paged:
             return run_named<paged_way>(work, size, nothing);
+        case work_way::synced:
+            return run_named<synced_way>(work, size, nothing);
         default:
             return run_named<original_way>(work, size, nothing);
     }

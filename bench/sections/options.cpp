@@ -12,15 +12,15 @@
 namespace hf::bench {
 
 const std::vector<std::string>& section_row_names() {
-    static const std::vector<std::string> all{"original",     "graph", "graph-unflushed",
-                                              "graph-elided", "hooks", "pages"};
+    static const std::vector<std::string> all{
+        "original", "graph", "graph-unflushed", "graph-elided", "hooks", "pages", "msync"};
     return all;
 }
 
 struct sections_bench_parser::raw {
     sections_bench_options o;
     std::string works = fmt::format("{}", fmt::join(section_work_names(), ","));
-    std::string rows = fmt::format("{}", fmt::join(section_row_names(), ","));
+    std::string rows = "original,graph,graph-unflushed,graph-elided,hooks,pages";
     std::string threads = "1,2,4";
     std::string operations = "200K";
     std::string megabytes = "64";
@@ -44,7 +44,9 @@ CLI::App* sections_bench_parser::add_to(CLI::App& bench) {
         "be\n"
         "                   (nvram noflush opt)\n"
         "  hooks            epoch mode, stores announced, nothing written back\n"
-        "  pages            epoch mode, stores found by pages\n\n"
+        "  pages            epoch mode, stores found by pages\n"
+        "  msync            no section: a file on a disk, mapped, and msync() at the end of each\n"
+        "                   section; 1000 operations\n\n"
         "  holdfast bench sections --works bank,avl --threads 2 --json sections.json\n\n"
         "The paper's figure 4 from it: ./dev figures sections.");
     verb->add_option("--works", r.works, "Of those in the default")->capture_default_str();
@@ -58,6 +60,8 @@ CLI::App* sections_bench_parser::add_to(CLI::App& bench) {
         ->capture_default_str();
     verb->add_option("--dir", r.directory,
                      "A tmpfs or DAX mount for the groups (default: a tmpfs)");
+    verb->add_option("--disk", r.o.disk, "A directory on a disk, for the row msync")
+        ->capture_default_str();
     verb->add_option("--json", r.json, "File for all that was measured; - for standard output");
     return verb;
 }

@@ -17,8 +17,8 @@ class App;
 
 namespace hf::bench {
 
-/// As the paper's figure 4 has them, and epoch mode.
-enum class section_row : u8 { original, graph, graph_unflushed, graph_elided, hooks, pages };
+/// As the paper's figure 4 has them, epoch mode, and mmap() with msync().
+enum class section_row : u8 { original, graph, graph_unflushed, graph_elided, hooks, pages, msync };
 [[nodiscard]] const std::vector<std::string>& section_row_names();
 /// `dedup` is there if its libraries were found.
 [[nodiscard]] const std::vector<std::string>& section_work_names();
@@ -31,6 +31,8 @@ struct sections_bench_options {
     u64 megabytes = 64;        ///< of input for dedup
     unsigned repetitions = 5;
     std::optional<std::string> directory;
+    std::string disk = ".";        ///< directory of the row msync
+    u64 synced_operations = 1000;  ///< at most that many in the row msync; megabytes: one
 };
 
 class sections_bench_parser {

@@ -4,11 +4,12 @@ targets that this project set itself. The limits are the paper's where the text 
 from claims import all_of, at_least, at_most, judge, not_measurable
 from words import percent, with_quartiles
 
-from .plan import ELIDED, GRAPH, HOOKS, ORIGINAL, ROWS, THREADS, UNFLUSHED, WORKS
+from .plan import ELIDED, GRAPH, HOOKS, MSYNC, ORIGINAL, ROWS, THREADS, UNFLUSHED, WORKS
 from .results import exactly
 
 DURABLE, NO_FLUSH, OPTIMISED = 1.63, 1.46, 1.33   # dedup, four threads
 ENTRIES_A_STORE = 1_400_000 / 900_000
+STORES_A_SECTION = 900_000 / 260_000
 INSIDE = 857_000 / 900_000
 
 
@@ -65,7 +66,10 @@ def of_counts(r):
         n, row = r.counts("dedup", 4), r.row("dedup", UNFLUSHED, 4)
         found = row["entries"] / max(1, n["stores"])
         return (at_most(exactly(found), ENTRIES_A_STORE),
-                f"{found:.2f}: {row['entries']} entries of {row['sections']} sections")
+                f"{found:.2f}: {row['entries']} entries for {n['stores']} stores. Each of "
+                f"{row['sections']} sections has a beginning and an end, and one section has "
+                f"{n['stores'] / max(1, row['sections']):.1f} stores (in the paper's run "
+                f"{STORES_A_SECTION:.1f}), so these entries weigh more")
 
     return [
         judge("counts", "dedup: 857 K of 900 K stores are inside sections",
@@ -96,11 +100,23 @@ def of_targets(r):
     ]
 
 
+def of_disk(r):
+    def faster():
+        found = {work: r.by(work, MSYNC, 1, HOOKS) for work in WORKS if work != "dedup"}
+        return (all_of(at_least(one, 100) for one in found.values()),
+                "; ".join(f"{WORKS[work]} {with_quartiles(one, times)}"
+                          for work, one in found.items()))
+
+    return [
+        judge("disk", "2 to 3 orders of magnitude faster than persisting on disks by mmap",
+              "one thread, epoch mode by hooks: at least 100 times as fast as an msync() at the "
+              "end of each section", faster),
+    ]
+
+
 def claims(r):
     return [
-        *of_dedup(r), *of_counts(r), *of_targets(r),
+        *of_dedup(r), *of_counts(r), *of_targets(r), *of_disk(r),
         not_measurable("4", "memcached: 3.2 times the original's time, 2.2 without flushes, 1.6 "
                        "with elision", "memcached has a demonstration of its own"),
-        not_measurable("4", "2 to 3 orders of magnitude faster than persisting on disks by mmap",
-                       "no disk takes part in this measurement"),
     ]

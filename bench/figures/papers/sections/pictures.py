@@ -3,7 +3,8 @@
 from claims import NotMeasured
 from drawing import Figure, Panel, series
 
-from .plan import GRAPH, HOOKS, ORIGINAL, PAGES, PARTS, ROWS, THREADS, UNFLUSHED, WORKS
+from .plan import (GRAPH, HOOKS, MSYNC, ORIGINAL, PAGES, PARTS, ROWS, SYNCED, THREADS, UNFLUSHED,
+                   WORKS)
 from .results import exactly
 from .setting import caption
 
@@ -71,10 +72,19 @@ def persistence(r):
     return Figure("persistence", PARTS["persistence"], panels, caption(r, next(iter(WORKS))))
 
 
+def disk(r):
+    lines = [(f"{SYNCED}, against {ROWS[row]}", [
+        (WORKS[w], lambda w=w, row=row: r.by(w, MSYNC, 1, row)) for w in SMALL])
+        for row in (HOOKS, GRAPH)]
+    return Figure("disk", PARTS["disk"],
+                  [bars("one thread", "times as long an operation", lines, y_log=True)],
+                  caption(r, SMALL[0]))
+
+
 def figures(r):
     made, missing = [], []
     for part, make in (("4", figure_4), ("small", small), ("counts", counts),
-                       ("persistence", persistence)):
+                       ("persistence", persistence), ("disk", disk)):
         try:
             made.append(make(r))
         except NotMeasured as why:

@@ -4,7 +4,7 @@ from measure import Measurement
 
 WORKS = {"dedup": "dedup", "bank": "bank", "queue": "queue", "cache": "cache", "avl": "AVL tree"}
 ORIGINAL, GRAPH, UNFLUSHED, ELIDED = "original", "graph", "graph-unflushed", "graph-elided"
-HOOKS, PAGES = "hooks", "pages"
+HOOKS, PAGES, MSYNC = "hooks", "pages", "msync"
 ROWS = {
     ORIGINAL: "original",
     GRAPH: "graph mode, flushed (nvram)",
@@ -13,6 +13,7 @@ ROWS = {
     HOOKS: "epoch mode, hooks",
     PAGES: "epoch mode, pages",
 }
+SYNCED = "mmap and msync on a disk"
 THREADS = [1, 2, 4]
 
 PARTS = {
@@ -20,6 +21,7 @@ PARTS = {
     "small": "Time of small programs, against the original",
     "counts": "What the programs do, and what graph mode logs of it",
     "persistence": "Flushes and fences a section",
+    "disk": "Against mmap and msync on a disk",
 }
 SETTINGS = {"operations": 200_000, "megabytes": 64, "repetitions": 5}
 SHORT = {"operations": 2_000, "megabytes": 1, "repetitions": 1}
@@ -33,8 +35,9 @@ MEANINGS = {
 def measurements(settings):
     found = []
     for work in WORKS:
-        parts = (("4",) if work == "dedup" else ("small",)) + ("counts", "persistence")
-        arguments = ("bench", "sections", "--works", work, "--rows", ",".join(ROWS),
+        parts = (("4",) if work == "dedup" else ("small", "disk")) + ("counts", "persistence")
+        rows = [*ROWS, *([] if work == "dedup" else [MSYNC])]
+        arguments = ("bench", "sections", "--works", work, "--rows", ",".join(rows),
                      "--threads", ",".join(map(str, THREADS)),
                      "--operations", str(settings["operations"]),
                      "--megabytes", str(settings["megabytes"]),

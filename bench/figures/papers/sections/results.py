@@ -26,13 +26,18 @@ class Results(Measured):
         """Of the original: stores, sections."""
         return self._find("counts", work, threads=threads)
 
+    def times(self, work, row, threads):
+        """Seconds an operation of each repetition."""
+        found = self.row(work, row, threads)
+        return [one / found["operations"] for one in found["seconds"]]
+
     def seconds(self, work, row, threads):
         return Estimate.of(self.row(work, row, threads)["seconds"])
 
     def by(self, work, row, threads, other=ORIGINAL):
         """The row's time by the other's, of neighbours."""
-        return Estimate.of(pairwise(self.row(work, row, threads)["seconds"],
-                                    self.row(work, other, threads)["seconds"]))
+        return Estimate.of(pairwise(self.times(work, row, threads),
+                                    self.times(work, other, threads)))
 
     def speedup(self, work, row, threads):
         """Against one thread; in one run, but not as neighbours."""
