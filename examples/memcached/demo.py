@@ -27,6 +27,7 @@ import threading
 import time
 
 import power_cut
+import soak
 import speed
 from ledger import Ledger, value_of
 from server import (PIPELINED, Server, ServerError, durable_numbers, expect, free_port,
@@ -230,23 +231,32 @@ def parsed_arguments():
     parser.add_argument("--seconds", type=float, default=9, metavar="S",
                         help="of load in each row, all kills together (9)")
     parser.add_argument("--kills", type=int, default=3, metavar="N", help="in each row (3)")
-    parser.add_argument("--rows", default=",".join(ROWS), metavar="NAME,...",
-                        help="of these rows only: " + ", ".join(ROWS))
+    parser.add_argument("--rows", metavar="NAME,...",
+                        help="of these rows only: " + ", ".join(ROWS)
+                        + "; with --speed and --soak also " + ", ".join(speed.GRAPH_ROWS))
     parser.add_argument("--disk", metavar="DIRECTORY",
                         help="where the files of `file` and `pages` go (the build's directory)")
     parser.add_argument("--json", action="store_true",
                         help="a last line with all numbers as JSON, after the verdict")
     parser.add_argument("--speed", action="store_true",
                         help="instead: the speed beside the original memcached, taking turns")
+    parser.add_argument("--soak", type=float, nargs="?", const=30, metavar="MINUTES",
+                        help="instead: constant load for so long (30), and whether memory and "
+                        "logs stay flat; rows: " + ", ".join(soak.ROWS))
     parser.add_argument("--build", default=".", help=argparse.SUPPRESS)
     parser.add_argument("--judge-arguments", action="store_true", help=argparse.SUPPRESS)
     options = parser.parse_args()
+    if options.rows is None:
+        options.rows = ",".join(ROWS if options.soak is None else soak.ROWS)
     options.rows = options.rows.split(",")
+    known = (*ROWS, *speed.GRAPH_ROWS) if options.speed or options.soak else ROWS
     for row in options.rows:
-        if row not in ROWS:
-            parser.error(f"--rows: there is no row {row!r}; there are {', '.join(ROWS)}")
+        if row not in known:
+            parser.error(f"--rows: there is no row {row!r}; there are {', '.join(known)}")
     if options.items < PIPELINED or options.items > 20000000:
         parser.error(f"--items: from {PIPELINED} to 20000000, not {options.items}")
+    if options.soak is not None and options.soak <= 0:
+        parser.error("--soak: more than 0 minutes")
     if options.kills < 1 or options.seconds <= 0:
         parser.error("--kills and --seconds: more than 0")
     options.disk = options.disk or options.build
@@ -260,6 +270,8 @@ def main():
     options = parsed_arguments()
     if options.judge_arguments:
         return 0
+    if options.soak is not None:
+        return soak.soak(options)
     if options.speed:
         return speed.compare(options)
     options.power_cut = os.path.join(options.build, "power_cut.so")

@@ -50,16 +50,31 @@ static enum hf_stores stores(void) {
 #endif
 }
 
+/* MEMCACHED_DURABLE_FIGURE: graph mode as the rows of the paper's figure 4 have it; measurements. */
+static void choose_figure(struct hf_group_options* options) {
+    const char* const row = getenv("MEMCACHED_DURABLE_FIGURE");
+    if (row == NULL) return;
+    const bool is_flushed = strcmp(row, "flushed") == 0, is_elided = strcmp(row, "elided") == 0;
+    if (!is_flushed && !is_elided && strcmp(row, "unflushed") != 0) {
+        refuse("MEMCACHED_DURABLE_FIGURE must be flushed, unflushed or elided");
+    }
+    options->mode = HF_MODE_GRAPH;
+    options->flush = is_flushed;
+    options->no_flush_for_figures = !is_flushed;
+    options->log_all_stores = !is_elided;
+}
+
 bool durable_open(bool preallocated) {
     const char* const path = getenv("MEMCACHED_DURABLE");
     if (path == NULL) refuse("MEMCACHED_DURABLE must name the file of the durable data");
     if (preallocated) {
         refuse("-L and -e would keep items outside of the durable data: leave them out");
     }
-    const struct hf_group_options options = {
+    struct hf_group_options options = {
         .stores = stores(),
         .period_us = 1000 * (uint32_t)number("MEMCACHED_DURABLE_MS", 3600 * 1000),
         .program = "memcached 1.6.18"};
+    choose_figure(&options);
     if (hf_group_open(path, &options) != 0) fail(path);
     if ((region = hf_region_open("memcached")) == NULL) fail("cannot open its region");
     durable = hf_root_get(region, "state");
@@ -104,8 +119,13 @@ void durable_stats(ADD_STAT add_stats, void* c) {
     APPEND_STAT("longest_between_us", "%llu", (unsigned long long)n.longest_ns / 1000);
     APPEND_STAT("last_pause_us", "%llu", (unsigned long long)n.last_pause_ns / 1000);
     APPEND_STAT("longest_pause_us", "%llu", (unsigned long long)n.longest_pause_ns / 1000);
+    APPEND_STAT("pause_p50_us", "%llu", (unsigned long long)n.pause_p50_ns / 1000);
+    APPEND_STAT("pause_p99_us", "%llu", (unsigned long long)n.pause_p99_ns / 1000);
     APPEND_STAT("sections", "%llu", (unsigned long long)n.sections);
     APPEND_STAT("lines", "%llu", (unsigned long long)n.lines);
+    APPEND_STAT("entries", "%llu", (unsigned long long)n.entries);
+    APPEND_STAT("kept", "%llu", (unsigned long long)n.kept);
+    APPEND_STAT("log_waits", "%llu", (unsigned long long)n.log_waits);
     APPEND_STAT("undone_lines", "%llu", (unsigned long long)n.undone_lines);
 }
 

@@ -1,9 +1,12 @@
 """The durable memcached beside the original, all servers at once, taking turns slice by slice.
 
+Besides the rows of the demonstration there are `graph`, `graph-unflushed` and `graph-elided`: graph
+mode in memory, as the paper's figure 4 has it.
+
 A row is a way to run the durable server; its slices follow slices of the original directly, so that
 whatever else the machine does meets both. Printed are medians over pairs of slices: operations a
 second of both, their ratio (how many times slower), the ratio of the server's own processor time an
-operation, and the pauses of cuts.
+operation, the pauses of all cuts that the server made, and the longest time between two.
 """
 
 import glob
@@ -17,6 +20,7 @@ from server import Server, durable_numbers, free_port
 
 CONNECTIONS, DEPTH, VALUE = 4, 16, 100
 WORKLOADS = ("set", "mix")  # mix: nine gets to a set
+GRAPH_ROWS = {"graph": "flushed", "graph-unflushed": "unflushed", "graph-elided": "elided"}
 SLICE = 0.7
 
 
@@ -34,10 +38,10 @@ class Contender:
 
     def __init__(self, name, options, environment, program):
         self.name, self.options = name, options
+        self.file = environment.get("MEMCACHED_DURABLE")
         self.server = Server(os.path.join(options.build, program), free_port(), environment,
                              os.path.join(options.place, name + ".log"), ["-t", "4"])
         self.stream = self.server.connect()
-        self.pauses = []
 
     def load(self, operation, seconds, seed):
         """Operations a second, and the server's processor seconds an operation."""
@@ -50,18 +54,14 @@ class Contender:
         used = processor_seconds(self.server.process.pid) - before
         return int(operations) / float(took), used / int(operations)
 
-    def note_pause(self):
-        """Remembers how long the last cut closed the gate."""
-        if self.name != "original":
-            self.pauses.append(durable_numbers(self.stream)["last_pause_us"])
 
-
-def contenders(options, disk):
-    """The original, and the durable servers of the chosen rows."""
-    yield Contender("original", options, {}, "memcached-original")
+def durable_contenders(options, disk):
+    """The durable servers of the chosen rows, each started when it is asked for."""
     for row in options.rows:
-        parent = options.place if row == "shm" else disk
+        parent = disk if row in ("file", "pages") else options.place
         environment = {"MEMCACHED_DURABLE": os.path.join(parent, row + ".hf")}
+        if row in GRAPH_ROWS:
+            environment["MEMCACHED_DURABLE_FIGURE"] = GRAPH_ROWS[row]
         yield Contender(row, options, environment,
                         "memcached-pages" if row == "pages" else "memcached")
 
@@ -70,7 +70,6 @@ def one_pair(original, durable, workload, seed):
     """(operations a second of both, ratio of time, ratio of processor time)"""
     base, base_cpu = original.load(workload, SLICE, seed)
     mine, mine_cpu = durable.load(workload, SLICE, seed)
-    durable.note_pause()
     return base, mine, base / mine, mine_cpu / base_cpu
 
 
@@ -83,17 +82,19 @@ def measure(original, durable, options):
         numbers = durable_numbers(durable.stream)
         yield {"row": durable.name, "workload": workload, "original_per_s": round(base),
                "durable_per_s": round(mine), "times": round(ratio, 3), "cpu_times": round(cpu, 3),
-               "pause_us_p50": round(statistics.median(durable.pauses)),
-               "pause_us_max": numbers["longest_pause_us"], "cuts": numbers["cuts"],
-               "failed_cuts": numbers["failed_cuts"]}
+               "pause_us_p50": numbers["pause_p50_us"], "pause_us_p99": numbers["pause_p99_us"],
+               "pause_us_max": numbers["longest_pause_us"],
+               "between_us_max": numbers["longest_between_us"], "cuts": numbers["cuts"],
+               "failed_cuts": numbers["failed_cuts"], "log_waits": numbers["log_waits"]}
 
 
 def print_row(result):
     """One line of the table."""
-    print(f"{result['row']:>6} {result['workload']:>4} {result['original_per_s']:>10} "
+    print(f"{result['row']:>15} {result['workload']:>4} {result['original_per_s']:>10} "
           f"{result['durable_per_s']:>10} {result['times']:>6.2f} {result['cpu_times']:>9.2f} "
-          f"{result['pause_us_p50']:>10} {result['pause_us_max']:>10} {result['cuts']:>6} "
-          f"{result['failed_cuts']:>7}", flush=True)
+          f"{result['pause_us_p50'] / 1000:>10.2f} {result['pause_us_p99'] / 1000:>6.2f} "
+          f"{result['pause_us_max'] / 1000:>6.1f} {result['between_us_max'] / 1000:>10.0f} "
+          f"{result['cuts']:>6} {result['failed_cuts']:>7}", flush=True)
 
 
 def compare(options):
@@ -103,13 +104,15 @@ def compare(options):
             tempfile.TemporaryDirectory(prefix="holdfast.memcached.", dir=options.disk) as disk:
         options.place = place
         try:
-            for contender in contenders(options, disk):
+            servers.append(Contender("original", options, {}, "memcached-original"))
+            for contender in durable_contenders(options, disk):
                 servers.append(contender)
+            for contender in servers:
                 contender.load("fill", 0, 0)
             print(f"{options.items} items, values of {VALUE} bytes, {CONNECTIONS} connections, "
                   f"{DEPTH} requests at once; medians of pairs of slices of {SLICE} s")
-            print("   row load original/s  durable/s  times cpu times  pause p50  max in us"
-                  "   cuts  failed")
+            print("            row load original/s  durable/s  times cpu times  pause p50    p99"
+                  "    max ms between ms   cuts  failed")
             for durable in servers[1:]:
                 for result in measure(servers[0], durable, options):
                     results.append(result)
