@@ -172,6 +172,9 @@ TEST_F(section_bad_use, a_file_cut_short_is_refused_in_one_line) {
 }
 
 TEST_F(section_bad_use, a_full_disk_lets_cuts_wait_and_loses_nothing) {
+    const test::directory_on_disk disk;
+    if (disk.path().empty()) GTEST_SKIP() << "the working directory lies in memory";
+    file = disk.path() / "group.hf";
     open(HF_STORES_TRACKED);
     constexpr std::size_t n = (std::size_t{1} << 20) / 8;
     hf_region* const r = hf_region_open("large");
@@ -196,12 +199,11 @@ TEST_F(section_bad_use, a_full_disk_lets_cuts_wait_and_loses_nothing) {
     }
     for (int i = 0; i < 500 && hf_wait_stable() != 0; ++i) ::usleep(10'000);
     ASSERT_EQ(hf_wait_stable(), 0) << hf_section_error();
-    const int ended = in_child([] { return 0; });
-    ASSERT_EQ(ended, 0);
     ASSERT_EQ(hf_group_close(), 0) << hf_section_error();
     open(HF_STORES_TRACKED);
     auto* const found = static_cast<u64*>(hf_root_get(hf_region_open("large"), "w"));
     for (std::size_t i = 0; i < n; i += 512) ASSERT_EQ(found[i], 77U);
+    EXPECT_EQ(hf_group_close(), 0) << hf_section_error();
 }
 
 // --- a program without the plugin ---

@@ -8,6 +8,10 @@
 
 #include <gtest/gtest.h>
 
+#include <sys/vfs.h>
+
+#include <cstdlib>
+#include <filesystem>
 #include <string>
 
 namespace hf::test {
@@ -19,6 +23,28 @@ void store(T& field, std::type_identity_t<T> value) {
     field = value;
     if (alone != 0) hf_section_stored();
 }
+
+/// A new directory below the working directory, for tests of what only a disk does. path() is empty
+/// if that lies in memory. The destructor removes it.
+class directory_on_disk {
+   public:
+    directory_on_disk() {
+        constexpr long tmpfs_magic = 0x01021994;
+        struct statfs fs{};
+        if (::statfs(".", &fs) != 0 || fs.f_type == tmpfs_magic) return;
+        std::string name = std::filesystem::current_path() / "on-disk-XXXXXX";
+        if (::mkdtemp(name.data()) != nullptr) path_ = name;
+    }
+    directory_on_disk(const directory_on_disk&) = delete;
+    directory_on_disk& operator=(const directory_on_disk&) = delete;
+    ~directory_on_disk() {
+        if (!path_.empty()) std::filesystem::remove_all(path_);
+    }
+    [[nodiscard]] const std::filesystem::path& path() const noexcept { return path_; }
+
+   private:
+    std::filesystem::path path_;
+};
 
 /// How stores are found, and how sections are kept atomic.
 struct way {
