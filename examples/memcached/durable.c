@@ -62,6 +62,8 @@ static void choose_figure(struct hf_group_options* options) {
     options->flush = is_flushed;
     options->no_flush_for_figures = !is_flushed;
     options->log_all_stores = !is_elided;
+    /* A new slab page of a megabyte is cleared in one section: 4 MiB of entries. */
+    options->log_bytes = (uint64_t)64 << 20;
 }
 
 bool durable_open(bool preallocated) {

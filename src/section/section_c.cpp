@@ -358,12 +358,16 @@ static bool announce_alone(const void* p, size_t n, const void* site) {
     return true;
 }
 
+/// Not inlined: the fast path of hf_section_store() would save registers for it.
+[[gnu::noinline]] static int announce_slowly(const void* p, size_t n, const void* site) {
+    return announce_alone(p, n, site) ? 1 : announce(p, n, site);
+}
+
 int hf_section_store(const void* p, size_t n) {
     // The store that follows would not wait for its line, but a copy for the undo log would.
     __builtin_prefetch(p, 1);
     if (hf::section::needs_no_announcement(p, n)) return 0;
-    if (announce_alone(p, n, __builtin_return_address(0))) return 1;
-    return announce(p, n, __builtin_return_address(0));
+    return announce_slowly(p, n, __builtin_return_address(0));
 }
 
 void hf_section_stored(void) {

@@ -15,9 +15,12 @@ class marker {
     explicit marker(const heap& h) : heap_(h) {}
 
     void follow(const void* address) {
+        const u64 page = page_of(address);
+        if (page < settled_.size() && settled_[page] != 0) return;
         const block_ref b = heap_.find(address);
         if (b.run == nullptr || !reached_.insert(b.begin).second) return;
         todo_.push_back(b);
+        if (b.run->kind == run_kind::large) settle(*b.run);
     }
     void run() {
         while (!todo_.empty()) {
@@ -33,12 +36,22 @@ class marker {
     [[nodiscard]] bool has(const void* block) const { return reached_.contains(block); }
 
    private:
+    [[nodiscard]] static u64 page_of(const void* p) {
+        return (reinterpret_cast<u64>(p) & window_mask) / page_bytes;
+    }
+    /// Further pointers to the pages of a large block that is reached tell nothing.
+    void settle(const run_header& run) {
+        const u64 first = page_of(&run);
+        if (settled_.size() < first + run.pages) settled_.resize(first + run.pages);
+        std::fill_n(settled_.begin() + static_cast<std::ptrdiff_t>(first), run.pages, u8{1});
+    }
     [[nodiscard]] bool is_in_window(u64 word) const { return (word & ~window_mask) == window_; }
 
     const heap& heap_;
     u64 window_ = 0;
     std::unordered_set<const void*> reached_;
     std::vector<block_ref> todo_;
+    std::vector<u8> settled_;  ///< a byte a page; 1: all of it is in a large block that is reached
 };
 
 void add_unreached(const run_header& run, const marker& marked, std::vector<void*>& into) {
