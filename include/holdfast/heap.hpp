@@ -73,10 +73,12 @@ struct heap_statistics {
     std::uint64_t log_records = 0;
     std::uint64_t log_bytes = 0;
     std::uint64_t recovered_records = 0;  ///< commit records found by recovery
-    /// Of engine::shadow: second slots of pages, of 4 KiB each; the free ones among them; pages
-    /// and lines that this session has consolidated to one slot.
+    /// Of engine::shadow: second slots of pages, of 4 KiB each; the free ones among them; bytes
+    /// beyond these that the heap leaves free for more; pages and lines that this session has
+    /// consolidated to one slot.
     std::uint64_t slots = 0;
     std::uint64_t free_slots = 0;
+    std::uint64_t kept_for_slots = 0;
     std::uint64_t consolidated_pages = 0;
     std::uint64_t consolidated_lines = 0;
 };

@@ -26,16 +26,19 @@ u64 still_kept_for_logs(const region& r) {
     return kept - std::min(kept, pages_of(r, segment_kind::log));
 }
 
-/// Likewise for second slots. Where there are none the engine is another one.
-u64 still_kept_for_slots(const region& r) {
+}  // namespace
+
+u64 pages_kept_for_slots(const region& r) {
     const u64 slots = pages_of(r, segment_kind::slots);
     const u64 kept = slots == 0 ? 0 : kept_for_slots(r.max_pages());
     return kept - std::min(kept, slots);
 }
 
+namespace {
+
 /// Maximum number of pages up to which the heap may grow the region.
 u64 heap_limit(const region& r) {
-    return r.max_pages() - still_kept_for_logs(r) - still_kept_for_slots(r);
+    return r.max_pages() - still_kept_for_logs(r) - pages_kept_for_slots(r);
 }
 
 }  // namespace
@@ -68,6 +71,13 @@ u64 first_size(u64 bytes, u64 max_size, u64 least) noexcept {
     if (bytes > max_size) return bytes;
     bytes = std::max(bytes, std::min(least, max_size));
     return std::min(bytes, max_size - kept_from_heap(max_size / page_size) * page_size);
+}
+
+u64 first_size_beside_slots(u64 bytes, u64 max_size) noexcept {
+    if (max_size == 0 || bytes > max_size) return bytes;
+    const u64 pages = max_size / page_size;
+    const u64 kept = std::min(pages, kept_from_heap(pages) + kept_for_slots(pages));
+    return std::min(bytes, max_size - kept * page_size);
 }
 
 // Tries smaller and smaller growths: near the limit, it should not grow page by page. But each

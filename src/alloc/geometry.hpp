@@ -108,6 +108,8 @@ inline constexpr u64 max_growth_pages = (u64{4} << 30) / page_size;
 [[nodiscard]] constexpr u64 kept_for_slots(u64 max_pages) noexcept {
     return std::clamp<u64>(max_pages / 8, 2, std::max<u64>(max_pages / 32, 8));
 }
+/// Pages of kept_for_slots() that slots have not taken yet. 0 in a region without slots.
+[[nodiscard]] u64 pages_kept_for_slots(const region& r);
 /// Pages by which the region may grow for second slots: all but those kept for logs.
 [[nodiscard]] u64 pages_left_for_slots(const region& r);
 
@@ -124,6 +126,8 @@ enum class log_share { fair, all };
 /// `max_size`: as in region_options. A larger request is returned unchanged, to be refused. A
 /// smaller one becomes `least`, if the maximum allows it.
 [[nodiscard]] u64 first_size(u64 bytes, u64 max_size, u64 least = 0) noexcept;
+/// As first_size(), for a region that will have second slots: leaves room for those kept.
+[[nodiscard]] u64 first_size_beside_slots(u64 bytes, u64 max_size) noexcept;
 
 /// Adds a heap segment: an eighth of the region (at least 64 MiB, at most 4 GiB), or as much as
 /// possible, at least `least` pages. errc::no_space: not even these.

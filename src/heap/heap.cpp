@@ -114,7 +114,9 @@ result<void> check_outside(const char* what) {
 region_options for_heaps(const heap_options& options) {
     region_options o = options.region;
     o.kind = discipline::transaction;
-    o.initial_size = first_size(o.initial_size, o.max_size);
+    o.initial_size = options.engine == engine::shadow
+                         ? first_size_beside_slots(o.initial_size, o.max_size)
+                         : first_size(o.initial_size, o.max_size);
     return o;
 }
 
@@ -257,6 +259,7 @@ heap_statistics heap_base::numbers() const {
     const engine_numbers engine = core_->lower().engine_numbers_now();
     s.slots = engine.slots;
     s.free_slots = engine.free_slots;
+    s.kept_for_slots = engine.kept_for_slots;
     s.consolidated_pages = engine.consolidated_pages;
     s.consolidated_lines = engine.consolidated_lines;
     return s;

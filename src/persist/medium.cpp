@@ -156,4 +156,13 @@ void medium::stream(void* dst, const void* src, std::size_t n) const noexcept {
     detail::count(detail::counters_of_thread().streamed_bytes, body);
 }
 
+void medium::stream_line(void* line, const void* src) const noexcept {
+    if (instruction_ == flush_instruction::none) return stream(line, src, line_size);
+#ifdef HF_TRACE_SINK
+    if (trace::sink != nullptr) return trace::sink->stream(line, src, line_size);
+#endif
+    stream_copy(static_cast<std::byte*>(line), static_cast<const std::byte*>(src), line_size);
+    detail::count(detail::counters_of_thread().streamed_bytes, line_size);
+}
+
 }  // namespace hf

@@ -141,6 +141,8 @@ class medium {
     /// Copies with streaming stores where possible (whole, aligned words); the rest is copied and
     /// flushed. The caller must fence; before that no byte of it is guaranteed to be durable.
     void stream(void* dst, const void* src, std::size_t n) const noexcept;
+    /// Streams one line; `line` is its begin.
+    void stream_line(void* line, const void* src) const noexcept;
 
     /// True if flush() has an effect.
     [[nodiscard]] bool flushes() const noexcept {

@@ -47,6 +47,7 @@ namespace hf {
 struct engine_numbers {
     u64 slots = 0;               ///< second slots of pages, of 4 KiB
     u64 free_slots = 0;          ///< of these, how many belong to no page
+    u64 kept_for_slots = 0;      ///< bytes that the heap leaves free for more of them
     u64 consolidated_pages = 0;  ///< in this session
     u64 consolidated_lines = 0;  ///< flushed for that
 };

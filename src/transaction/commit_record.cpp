@@ -34,7 +34,10 @@ constexpr unsigned place_bits = 28;
 constexpr u64 place_mask = (u64{1} << place_bits) - 1;
 constexpr unsigned line_bits = 6;
 constexpr u64 is_one_line = u64{1} << 63;
-constexpr u64 one_lines_value = u64{1} << 62;
+constexpr u64 value_of_all = u64{1} << 62;
+constexpr u64 line_mask = shadow::lines_per_page - 1;
+/// In place of a line's number: the page's lines change to one slot.
+constexpr u64 have_one_value = 1;
 static_assert(HF_WINDOW_BITS - 12 <= place_bits, "a page's number fits");
 
 u64 page_words(const record_header& h) noexcept { return h.kind >> 8; }
@@ -45,16 +48,46 @@ bool has_known_kind(const record_header& h) noexcept {
     return kind == record_kind::shadow || page_words(h) == 0;
 }
 
+bool has_one_value(const shadow::page_change& c) noexcept {
+    return c.value == 0 || c.value == c.mask;
+}
+
+/// Words that put_page() writes.
+u64 words_of(const shadow::page_change& c) noexcept {
+    if (std::has_single_bit(c.mask)) return 1;
+    return has_one_value(c) ? 2 : 3;
+}
+
 u64* put_page(u64* next, const record_page& p) noexcept {
-    const u64 places = p.change.page << (place_bits + line_bits) | p.slot << line_bits;
-    if (std::has_single_bit(p.change.mask)) {
-        const u64 value = p.change.value != 0 ? one_lines_value : 0;
-        *next++ = is_one_line | value | places | static_cast<u64>(std::countr_zero(p.change.mask));
+    const shadow::page_change& c = p.change;
+    u64 first = c.page << (place_bits + line_bits) | p.slot << line_bits;
+    if (has_one_value(c) && c.value != 0) first |= value_of_all;
+    if (std::has_single_bit(c.mask)) {
+        *next++ = is_one_line | first | static_cast<u64>(std::countr_zero(c.mask));
         return next;
     }
-    *next++ = places;
-    *next++ = p.change.mask;
-    *next++ = p.change.value;
+    const bool have_one = has_one_value(c);
+    *next++ = have_one ? first | have_one_value : first;
+    *next++ = c.mask;
+    if (!have_one) *next++ = c.value;
+    return next;
+}
+
+/// Reads the page that begins at `next`; the words to after it. nullptr: `end` cuts it off.
+const u64* take_page(const u64* next, const u64* end, record_page& p) noexcept {
+    const u64 first = *next++;
+    p.change.page = first >> (place_bits + line_bits) & place_mask;
+    p.slot = first >> line_bits & place_mask;
+    const u64 all = (first & value_of_all) != 0 ? ~u64{0} : 0;
+    if ((first & is_one_line) != 0) {
+        p.change.mask = shadow::only(first & line_mask);
+        p.change.value = p.change.mask & all;
+        return next;
+    }
+    const bool have_one = (first & line_mask) == have_one_value;
+    if (end - next < (have_one ? 1 : 2)) return nullptr;
+    p.change.mask = *next++;
+    p.change.value = have_one ? p.change.mask & all : *next++;
     return next;
 }
 
@@ -66,7 +99,7 @@ u64 words_of_pages(const record_header& h) noexcept {
 u64 body_words(const record_body& body) noexcept {
     u64 words = 3 * body.changes.size();
     if (body.kind == record_kind::shadow) ++words;
-    for (const record_page& p : body.pages) words += std::has_single_bit(p.change.mask) ? 1 : 3;
+    for (const record_page& p : body.pages) words += words_of(p.change);
     for (const written_line& l : body.lines) words += 1 + static_cast<u64>(std::popcount(l.mask));
     for (const fresh_block& b : body.fresh) {
         each_line(b, [&](u64, unsigned first, unsigned last) { words += 1 + last - first; });
@@ -159,19 +192,12 @@ bool pages_are_inside(const region& r, const record_view& v) {
 std::vector<record_page> pages_of(const record_view& record) {
     std::vector<record_page> found;
     if (kind_of(record.header) != record_kind::shadow) return found;
-    const u64* const body = record.body + 1;
-    for (u64 i = 0; i < page_words(record.header);) {
-        const u64 at = body[i++];
-        record_page p{{at >> (place_bits + line_bits) & place_mask}, at >> line_bits & place_mask};
-        if ((at & is_one_line) != 0) {
-            p.change.mask = shadow::only(at & (shadow::lines_per_page - 1));
-            p.change.value = (at & one_lines_value) != 0 ? p.change.mask : 0;
-        } else if (i + 2 <= page_words(record.header)) {
-            p.change.mask = body[i++];
-            p.change.value = body[i++];
-        } else {
-            break;
-        }
+    const u64* next = record.body + 1;
+    const u64* const end = next + page_words(record.header);
+    while (next != end) {
+        record_page p{};
+        next = take_page(next, end, p);
+        if (next == nullptr) break;
         found.push_back(p);
     }
     return found;

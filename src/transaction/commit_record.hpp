@@ -8,10 +8,12 @@
 // One of kind shadow has, instead of the transaction's lines, the pages whose lines change slots
 // (shadow/rules.hpp), and after these the lines of fresh blocks that the record holds:
 //
-//   | sum of its lines 8 | page, slot, line: 8 | page, slot: 8 | mask 8 | value 8 | ...
-//     0: they are durable  `- one line changes   `- several do
-//
-//   page, slot, line:  | one line 1 | value 1 | page 28 | slot 28 | line 6 |  the highest bit first
+//   | sum of its lines 8 | page, slot, line: 8 | page, slot: 8 | mask 8 | page, slot: 8 | mask 8 |
+//     0: they are durable  `- one line changes   `- several, to one slot |  value 8 |
+//                                                                `- several, to both slots
+//   the highest bit first:
+//   page, slot, line:  | one line 1 | value 1 | page 28 | slot 28 | line 6 |
+//   page, slot:        | 0 | value of all 1   | page 28 | slot 28 | all have one value: 1, else 0 |
 //
 // `line` is the offset in the region, in lines. `words` counts the words between
 // the header and `done`. A redo record has the new words, an undo record the
@@ -82,10 +84,17 @@ struct record_page {
 
 /// The sum of lines that are durable before their record.
 inline constexpr u64 no_lines_sum = 0;
-/// The sum of those before, and of one more. Never no_lines_sum.
-[[nodiscard]] inline u64 checksum_of_line(u64 before, const void* line) noexcept {
-    return checksum64(line, line_size, before) | 1;
-}
+
+/// The checksum of a record's lines, in its order. Each line's does not wait for the one before.
+class lines_sum {
+   public:
+    void add(const void* line) noexcept { sum_ += checksum64(line, line_size, ++lines_); }
+    [[nodiscard]] u64 value() const noexcept { return lines_ == 0 ? no_lines_sum : sum_ | 1; }
+
+   private:
+    u64 sum_ = 0;
+    u64 lines_ = 0;
+};
 
 /// The contents of a record.
 struct record_body {

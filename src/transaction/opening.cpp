@@ -8,8 +8,9 @@
 namespace hf {
 
 std::span<const upgrade_step> transaction_upgrades() noexcept {
-    static const upgrade_step steps[] = {
-        {layout::name_of(transaction_format), 1, 2, [](region&) -> result<void> { return {}; }}};
+    constexpr auto nothing = [](region&) -> result<void> { return {}; };
+    static const upgrade_step steps[] = {{layout::name_of(transaction_format), 1, 2, nothing},
+                                         {layout::name_of(transaction_format), 2, 3, nothing}};
     return steps;
 }
 

@@ -2,13 +2,14 @@
 // does not hold the committed one. No data is logged; the record says which lines have changed
 // slots.
 //
-//   lines: slot P1 by streaming, or home by flush | (fence |  S1 ) | record: flush | fence |  S2  |
+//   lines: streamed to the slot, or home by flush | (fence |  S1 ) | record: flush | fence |  S2  |
 //   words at home, table entries: stored, entries recorded as dirty
 //
 // The working image is the homes (SS4 of shadow_slots.hpp), so loads are raw loads. A line whose
-// bit is 0 is composed from home and the private copy, and streamed to P1. One whose bit is 1 is
-// stored to at home and flushed: P1 has the committed version meanwhile. Either way the line is
-// written once.
+// bit is 0 is composed from home and the private copy, and streamed to P1. One whose bit is 1 goes
+// home, while P1 has the committed version: streamed, if the transaction has stored every word of
+// it, else stored to and flushed. Either way the line is written once. A line that was streamed
+// home is in no cache; but neither is one that clwb has written back, on the processors measured.
 //
 // One fence or two. A record may be on the medium before its lines are. So either there is a fence
 // between them (S1), or the record carries a checksum of its lines, by which recovery tells. That
@@ -35,23 +36,24 @@
 // Table entries are recorded in the lane: durable with the epoch's end, when records give way (T2).
 //
 // Concurrency. Two transactions may change different lines of one page: ownership keeps them
-// apart, but not from a fresh block in the same line. So a commit also owns its lines' `busy`
-// bits, from before it looks which slot is committed until its words are at home. It takes them
-// page by page in ascending order, and holds none while it waits for anything else; so commits do
-// not wait in a circle. A record's number is drawn while the bits are owned: records that change
-// one line have numbers in the order in which they did. Consolidation takes all bits of a page or
-// passes it by.
+// apart, but not from a fresh block in the same line, nor their bits in one word. So a commit owns
+// its pages, from before it looks which slots are committed until its words are at home. It takes
+// them in ascending order, and holds none while it waits for anything else; so commits do not wait
+// in a circle. A record's number is drawn while they are owned: records that change one line have
+// numbers in the order in which they did. Consolidation takes a page or passes it by. Taking a page
+// is a locked instruction, and precedes all that is streamed; after the fence there are only
+// stores. A locked instruction there would wait for them, and they wait for the fence.
 //
 // Recovery: shadow_recovery.hpp. Bad input, full region: shadow_slots.hpp; errc::no_space where a
 // transaction needs more second slots than there can be, before anything has changed.
+#include "alloc/geometry.hpp"
 #include "base/check.hpp"
-#include "base/checksum.hpp"
 #include "base/tsan.hpp"
 #include "persist/ordered.hpp"
 #include "persist/persist_point.hpp"
-#include "sync/spin_lock.hpp"
 #include "transaction/commit_engine.hpp"
 #include "transaction/home_words.hpp"
+#include "transaction/shadow_lane.hpp"
 #include "transaction/shadow_recovery.hpp"
 #include "transaction/shadow_slots.hpp"
 
@@ -65,116 +67,19 @@ namespace {
 
 using shadow::line_set;
 using shadow::page_change;
+using line_words = std::array<u64, 8>;
 using slot = shadow_slots::slot;
 using word = std::atomic<u64>;
 
 constexpr u64 max_logged_fresh = 256;
 constexpr std::size_t max_checked_lines = 64;
+constexpr u8 all_words = 0xff;
 /// Pages that one call of work() consolidates, at most.
 constexpr std::size_t work_budget = 32;
 constexpr record_body empty_record{record_kind::shadow, {}, {}, {}, {}, no_lines_sum};
 /// Attempts of one transaction that fail because other transactions may hold the free slots.
 /// After that many the transaction fails.
 constexpr unsigned max_slot_conflicts = 32;
-
-u64 page_of(u64 line) noexcept { return line / shadow::lines_per_page; }
-unsigned bit_of(u64 line) noexcept { return line % shadow::lines_per_page; }
-
-/// The changes of a transaction in one page.
-struct touched_page {
-    u64 number;
-    line_set written;  ///< lines with private copies
-    line_set fresh;    ///< lines with words of blocks that it has allocated
-    shadow_slots::page* state = nullptr;
-    slot* second = nullptr;
-    line_set committed = 0;  ///< which of its lines are in P1, before the commit
-
-    [[nodiscard]] line_set lines() const noexcept { return written | fresh; }
-    /// The lines that change slots.
-    [[nodiscard]] line_set flipped() const noexcept { return written | (fresh & committed); }
-    [[nodiscard]] page_change change() const noexcept {
-        return {number, flipped(), flipped() & ~committed};
-    }
-};
-
-/// A private copy, in the order of lines.
-struct copy_of_line {
-    u64 line;  ///< from the region's first
-    const written_line* copy;
-};
-
-class shadow_lane final : public engine_lane {
-   public:
-    using engine_lane::engine_lane;
-
-    /// Lists the lines and pages that the transaction changes, in ascending order.
-    void gather(context& t, u64 first_line);
-    [[nodiscard]] u64 pages_without_slot(shadow_slots& slots);
-
-    std::vector<copy_of_line> copies;
-    std::vector<touched_page> pages;
-    std::vector<record_page> changes;
-    std::vector<slot*> stash;
-    bool logs_fresh = false;
-    unsigned slot_conflicts = 0;
-    u64 number = 0;  ///< of the record to come
-
-   private:
-    void add(u64 page, line_set written, line_set fresh) {
-        if (!pages.empty() && pages.back().number == page) {
-            pages.back().written |= written;
-            pages.back().fresh |= fresh;
-        } else {
-            pages.push_back({page, written, fresh});
-        }
-    }
-    void add_fresh(const fresh_block& b, u64 first_line);
-    void sort_pages();
-};
-
-void shadow_lane::add_fresh(const fresh_block& b, u64 first_line) {
-    const u64 end = (b.address + b.bytes - 1) / line_size - first_line + 1;
-    for (u64 line = b.address / line_size - first_line; line < end;) {
-        const u64 page_end = (page_of(line) + 1) * shadow::lines_per_page;
-        const u64 last = std::min(end, page_end) - 1;
-        const line_set all = ~line_set{0} >> (63 - bit_of(last));
-        add(page_of(line), 0, all & (~line_set{0} << bit_of(line)));
-        line = last + 1;
-    }
-}
-
-void shadow_lane::sort_pages() {
-    if (std::ranges::is_sorted(pages, std::ranges::less_equal{}, &touched_page::number) &&
-        std::ranges::adjacent_find(pages, {}, &touched_page::number) == pages.end()) {
-        return;
-    }
-    std::ranges::sort(pages, {}, &touched_page::number);
-    std::vector<touched_page> all;
-    all.swap(pages);
-    for (const touched_page& p : all) add(p.number, p.written, p.fresh);
-}
-
-void shadow_lane::gather(context& t, u64 first_line) {
-    copies.clear();
-    pages.clear();
-    for (const written_line& l : t.lines()) copies.push_back({l.line - first_line, &l});
-    if (!std::ranges::is_sorted(copies, {}, &copy_of_line::line)) {
-        std::ranges::sort(copies, {}, &copy_of_line::line);
-    }
-    for (const copy_of_line& c : copies) add(page_of(c.line), shadow::only(bit_of(c.line)), 0);
-    for (const fresh_block& b : t.fresh()) add_fresh(b, first_line);
-    sort_pages();
-    logs_fresh = t.fresh_bytes() <= max_logged_fresh;
-}
-
-u64 shadow_lane::pages_without_slot(shadow_slots& slots) {
-    u64 count = 0;
-    for (touched_page& p : pages) {
-        if (p.state == nullptr) p.state = &slots.of(p.number);
-        if (p.written != 0 && p.state->second.load(std::memory_order_acquire) == nullptr) ++count;
-    }
-    return count;
-}
 
 class shadow_engine final : public commit_engine {
    public:
@@ -200,18 +105,28 @@ class shadow_engine final : public commit_engine {
 
     [[nodiscard]] result<void> find_slots(context& t, shadow_lane& l);
     [[nodiscard]] result<void> find_log_room(context& t, shadow_lane& l);
-    static void own(const shadow_lane& l) noexcept;
-    static void give_back(const shadow_lane& l) noexcept;
+    static void own(const shadow_lane& l) noexcept {
+        for (const touched_page& p : l.pages) p.state->owned.lock();
+    }
+    static void give_back(const shadow_lane& l) noexcept {
+        for (const touched_page& p : l.pages) p.state->owned.unlock();
+    }
     void give_back_stash(shadow_lane& l);
     void look_at_slots(shadow_lane& l) noexcept;
     /// False: a fence has to come before the record. `sum` is the checksum of the lines.
-    [[nodiscard]] bool write_lines(const shadow_lane& l, u64& sum) const noexcept;
+    [[nodiscard]] bool write_lines(const shadow_lane& l, lines_sum& sum) const noexcept;
+    /// The line's new version, in the copy or in `composed`.
+    [[nodiscard]] const u64* new_version(const copy_of_line& c,
+                                         line_words& composed) const noexcept;
+    /// A line whose committed version is in P1. False: other words of it may change.
+    [[nodiscard]] bool write_home(const touched_page& p, const copy_of_line& c) const noexcept;
+    void prefetch_homes(const shadow_lane& l, const touched_page& p) const noexcept;
     [[nodiscard]] bool write_fresh(const context& t, const shadow_lane& l) const noexcept;
     void lay_record(context& t, shadow_lane& l, u64 sum);
     void place(context& t, shadow_lane& l) noexcept;
     [[nodiscard]] u64 consolidate(lane& mine, commit_log& log, std::size_t budget);
     [[nodiscard]] bool own_victim(victim& v);
-    void flush_homes(const slot& s) noexcept;
+    void flush_homes(const shadow_slots::page& p, u64 number) noexcept;
 
     [[nodiscard]] word* home(u64 line) const noexcept { return file().at<word>(line * line_size); }
 
@@ -227,13 +142,13 @@ class shadow_engine final : public commit_engine {
 
 result<void> shadow_engine::find_slots(context& t, shadow_lane& l) {
     for (;;) {
-        const u64 needed = l.pages_without_slot(slots_);
-        if (slots_.take(l.stash, needed) || slots_.grow()) {
-            if (l.stash.size() >= needed) return {};
-            continue;
-        }
-        if (consolidate(t.my_lane(), l.own_log(), std::max<u64>(needed, work_budget)) != 0)
-            continue;
+        const u64 needed = l.pages_without_slot();
+        if (l.stash.size() >= needed) return {};
+        if (slots_.take(l.stash, needed)) return {};
+        if (slots_.grow(shadow_slots::growth::after_consolidations)) continue;
+        const u64 budget = std::max<u64>(needed, work_budget);
+        if (consolidate(t.my_lane(), l.own_log(), budget) != 0) continue;
+        if (slots_.grow(shadow_slots::growth::at_once)) continue;
         const u64 found = l.stash.size();
         give_back_stash(l);
         if (l.own_log().has_records(t.epoch())) t.wait_for_boundary();  // its log may be full
@@ -258,25 +173,6 @@ result<void> shadow_engine::find_log_room(context& t, shadow_lane& l) {
     return l.make_room(t, bytes);
 }
 
-void shadow_engine::own(const shadow_lane& l) noexcept {
-    for (const touched_page& p : l.pages) {
-        const line_set mine = p.lines();
-        backoff pause;
-        line_set busy = p.state->busy.load(std::memory_order_relaxed);
-        while ((busy & mine) != 0 ||
-               !p.state->busy.compare_exchange_weak(busy, busy | mine, std::memory_order_acq_rel)) {
-            pause.wait();
-            busy = p.state->busy.load(std::memory_order_relaxed);
-        }
-    }
-}
-
-void shadow_engine::give_back(const shadow_lane& l) noexcept {
-    for (const touched_page& p : l.pages) {
-        p.state->busy.fetch_and(~p.lines(), std::memory_order_acq_rel);
-    }
-}
-
 void shadow_engine::give_back_stash(shadow_lane& l) {
     for (slot* s : l.stash) slots_.give_back(*s);
     l.stash.clear();
@@ -284,7 +180,8 @@ void shadow_engine::give_back_stash(shadow_lane& l) {
 
 result<void> shadow_engine::prepare(context& t) {
     auto& l = static_cast<shadow_lane&>(t.engine_state());
-    l.gather(t, first_line_);
+    l.gather(t, first_line_, slots_);
+    l.logs_fresh = t.fresh_bytes() <= max_logged_fresh;
     l.changes.reserve(l.pages.size());  // what asks for memory does it here
     for (;;) {
         if (auto ok = find_slots(t, l); !ok) return ok;
@@ -293,7 +190,7 @@ result<void> shadow_engine::prepare(context& t) {
             return ok;
         }
         own(l);
-        if (l.pages_without_slot(slots_) <= l.stash.size()) {
+        if (l.pages_without_slot() <= l.stash.size()) {
             // Here, for a locked instruction waits for all that was streamed before it.
             l.number = records_.fetch_add(1, std::memory_order_acq_rel) + 1;
             return {};
@@ -307,38 +204,63 @@ result<void> shadow_engine::prepare(context& t) {
 
 void shadow_engine::look_at_slots(shadow_lane& l) noexcept {
     for (touched_page& p : l.pages) {
-        p.second = p.state->second.load(std::memory_order_acquire);
-        if (p.second == nullptr && p.written != 0) {
-            if (shadow_slots::attach(*l.stash.back(), *p.state, p.number)) l.stash.pop_back();
-            p.second = p.state->second.load(std::memory_order_acquire);
+        if (p.state->second.load(std::memory_order_relaxed) == nullptr) {
+            p.committed = 0;
+            if (p.written == 0) continue;
+            shadow_slots::attach(*l.stash.back(), *p.state, p.number);
+            l.stash.pop_back();
         }
-        p.committed = p.second == nullptr
-                          ? 0
-                          : p.second->entry->committed.load(std::memory_order_acquire) & p.lines();
+        p.committed = p.state->committed & p.lines();
+        __builtin_prefetch(p.state->entry, 1);
     }
 }
 
-bool shadow_engine::write_lines(const shadow_lane& l, u64& sum) const noexcept {
-    const medium& med = file().med();
-    bool is_checked = l.copies.size() <= max_checked_lines;
-    auto page = l.pages.begin();
-    for (const copy_of_line& c : l.copies) {
-        while (page->number != page_of(c.line)) ++page;
-        const unsigned bit = bit_of(c.line);
+/// Lines that are stored to at home after the fence.
+void shadow_engine::prefetch_homes(const shadow_lane& l, const touched_page& p) const noexcept {
+    for (const copy_of_line& c : l.copies_of(p)) {
+        if ((p.committed >> c.bit() & 1) == 0) __builtin_prefetch(home(c.line), 1);
+    }
+}
+
+const u64* shadow_engine::new_version(const copy_of_line& c, line_words& composed) const noexcept {
+    if (c.copy->mask == all_words) return c.copy->words.data();
+    const word* const at_home = home(c.line);
+    for (unsigned i = 0; i < composed.size(); ++i) {
+        const bool is_new = (c.copy->mask >> i & 1) != 0;
+        composed[i] = is_new ? c.copy->words[i] : read_unchecked(&at_home[i]);
+    }
+    return composed.data();
+}
+
+bool shadow_engine::write_home(const touched_page& p, const copy_of_line& c) const noexcept {
+    const bool is_whole = c.copy->mask == all_words;
+    // A line with words of a fresh block was stored to at home already.
+    const bool is_cached = (p.fresh >> c.bit() & 1) != 0;
+    if (is_whole && !is_cached) {
+        stream_to_working_image(file().med(), home(c.line), *c.copy);
+    } else {
         word* const at_home = home(c.line);
-        alignas(line_size) std::array<u64, 8> whole;
-        for (unsigned i = 0; i < 8; ++i) {
-            const bool is_new = (c.copy->mask >> i & 1) != 0;
-            whole[i] = is_new ? c.copy->words[i] : read_unchecked(&at_home[i]);
+        each_word(c.copy->mask, [&](unsigned i) { ordered_store(at_home[i], c.copy->words[i]); });
+        file().med().flush_line(at_home);
+    }
+    return is_whole;
+}
+
+bool shadow_engine::write_lines(const shadow_lane& l, lines_sum& sum) const noexcept {
+    const medium& med = file().med();
+    bool is_checked = l.copies() <= max_checked_lines;
+    line_words composed;
+    for (const touched_page& p : l.pages) {
+        prefetch_homes(l, p);
+        for (const copy_of_line& c : l.copies_of(p)) {
+            const u64* const words = new_version(c, composed);
+            if ((p.committed >> c.bit() & 1) == 0) {
+                med.stream_line(p.state->memory + c.bit() * line_size, words);
+            } else if (!write_home(p, c)) {
+                is_checked = false;
+            }
+            if (is_checked) sum.add(words);
         }
-        if ((page->committed >> bit & 1) == 0) {
-            med.stream(page->second->memory + bit * line_size, whole.data(), line_size);
-        } else {
-            each_word(c.copy->mask, [&](unsigned i) { ordered_store(at_home[i], whole[i]); });
-            med.flush_line(at_home);
-            is_checked = is_checked && c.copy->mask == 0xff;
-        }
-        if (is_checked) sum = checksum_of_line(sum, whole.data());
     }
     return is_checked;
 }
@@ -358,7 +280,7 @@ void shadow_engine::lay_record(context& t, shadow_lane& l, u64 sum) {
     l.changes.clear();
     for (const touched_page& p : l.pages) {
         const page_change c = p.change();
-        if (c.mask != 0) l.changes.push_back({c, p.second->number});
+        if (c.mask != 0) l.changes.push_back({c, p.state->slot_number});
     }
     record_body body = empty_record;
     if (l.logs_fresh) body.fresh = t.fresh();
@@ -369,17 +291,15 @@ void shadow_engine::lay_record(context& t, shadow_lane& l, u64 sum) {
 }
 
 void shadow_engine::place(context& t, shadow_lane& l) noexcept {
-    auto page = l.pages.begin();
-    for (const copy_of_line& c : l.copies) {
-        while (page->number != page_of(c.line)) ++page;
-        if ((page->committed >> bit_of(c.line) & 1) != 0) continue;  // they are
-        store_in_working_image(home(c.line), *c.copy);
-    }
     for (const touched_page& p : l.pages) {
+        for (const copy_of_line& c : l.copies_of(p)) {
+            const bool is_there = (p.committed >> c.bit() & 1) != 0;
+            if (!is_there) store_in_working_image(home(c.line), *c.copy);
+        }
         if (p.flipped() == 0) continue;
-        p.second->entry->flip(p.flipped());
-        p.second->recent.store(true, std::memory_order_relaxed);
-        t.my_lane().note_line_once(p.second->entry);
+        p.state->flip(p.flipped());
+        p.state->recent.store(true, std::memory_order_relaxed);
+        shadow_slots::note(*p.state, t.my_lane());
     }
     t.my_lane().mark_written();
 }
@@ -388,16 +308,16 @@ void shadow_engine::commit(context& t, u64) noexcept(!crashes_throw) {
     auto& l = static_cast<shadow_lane&>(t.engine_state());
     const medium& med = file().med();
     look_at_slots(l);
-    u64 sum = no_lines_sum;
+    lines_sum sum;
     const bool lines_checked = write_lines(l, sum);
     const bool fresh_logged = write_fresh(t, l);
     l.logs_fresh = fresh_logged;
     if (!lines_checked || !fresh_logged) {
         med.fence();
         HF_PERSIST_POINT("transaction S1: lines are durable before the record that turns to them");
-        sum = no_lines_sum;
+        sum = {};
     }
-    lay_record(t, l, sum);
+    lay_record(t, l, sum.value());
     med.fence();
     HF_PERSIST_POINT("transaction S2: a record is durable before its lines are given back");
     place(t, l);
@@ -411,10 +331,9 @@ void shadow_engine::commit(context& t, u64) noexcept(!crashes_throw) {
 // --------------------------------------------------------------------------------------
 // consolidation
 
-void shadow_engine::flush_homes(const slot& s) noexcept {
-    const line_set in_slot = s.entry->committed.load(std::memory_order_acquire);
-    const auto plan = shadow::plan_consolidation_into(0, in_slot);
-    const u64 first = s.page.load(std::memory_order_relaxed) * shadow::lines_per_page;
+void shadow_engine::flush_homes(const shadow_slots::page& p, u64 number) noexcept {
+    const auto plan = shadow::plan_consolidation_into(0, p.committed);
+    const u64 first = number * shadow::lines_per_page;
     for (line_set left = plan.to_copy; left != 0; left &= left - 1) {
         file().med().flush_line(home(first + static_cast<unsigned>(std::countr_zero(left))));
     }
@@ -422,17 +341,14 @@ void shadow_engine::flush_homes(const slot& s) noexcept {
     consolidated_lines_.fetch_add(plan.lines(), std::memory_order_relaxed);
 }
 
-/// Owns all lines of the slot's page. False: a commit owns some, or the slot was freed.
+/// Owns the slot's page. False: a commit owns it, or the slot was freed.
 bool shadow_engine::own_victim(victim& v) {
     v.number = v.second->page.load(std::memory_order_relaxed);
     if (v.number == shadow_slots::no_page) return false;
     v.page = &slots_.of(v.number);
-    line_set nothing = 0;
-    if (!v.page->busy.compare_exchange_strong(nothing, ~line_set{0}, std::memory_order_acq_rel)) {
-        return false;
-    }
-    if (v.page->second.load(std::memory_order_acquire) == v.second) return true;
-    v.page->busy.store(0, std::memory_order_release);
+    if (!v.page->owned.try_lock()) return false;
+    if (v.page->second.load(std::memory_order_relaxed) == v.second) return true;
+    v.page->owned.unlock();
     return false;
 }
 
@@ -448,8 +364,8 @@ u64 shadow_engine::consolidate(lane& mine, commit_log& log, std::size_t budget) 
         victim v{slots_.next_victim(), nullptr, 0};
         if (v.second == nullptr) break;
         if (!own_victim(v)) continue;
-        flush_homes(*v.second);
-        const line_set in_slot = v.second->entry->committed.load(std::memory_order_acquire);
+        flush_homes(*v.page, v.number);
+        const line_set in_slot = v.page->committed;
         if (in_slot != 0) changes.push_back({{v.number, in_slot, 0}, v.second->number});
         found.push_back(v);
     }
@@ -465,12 +381,13 @@ u64 shadow_engine::consolidate(lane& mine, commit_log& log, std::size_t budget) 
     file().med().fence();
     HF_PERSIST_POINT("transaction S4: a slot is given up before it is free");
     for (const victim& v : found) {
-        shadow_slots::detach(*v.second, *v.page);
-        mine.note_line_once(v.second->entry);
-        v.page->busy.store(0, std::memory_order_release);
+        shadow_slots::detach(*v.page);
+        shadow_slots::note(*v.page, mine);
+        v.page->owned.unlock();
         slots_.give_back(*v.second);
     }
     mine.mark_written();
+    slots_.count_consolidated(found.size());
     return found.size();
 }
 
@@ -481,12 +398,12 @@ void shadow_engine::work(epoch_manager& epochs, lane& mine, engine_lane& state) 
 }
 
 result<void> shadow_engine::close(epoch_manager&) {
-    slots_.each_used([&](const slot& s) { flush_homes(s); });
+    slots_.each_used([&](const shadow_slots::page& p, u64 number) { flush_homes(p, number); });
     file().med().fence();
     HF_PERSIST_POINT("transaction S5: homes are durable before the table is cleared");
-    slots_.each_used([&](slot& s) {
-        s.entry->name.store(0, std::memory_order_release);
-        file().med().flush_line(s.entry);
+    slots_.each_used([&](const shadow_slots::page& p, u64) {
+        p.entry->name.store(0, std::memory_order_release);
+        file().med().flush_line(p.entry);
     });
     file().med().fence();
     return {};
@@ -495,6 +412,7 @@ result<void> shadow_engine::close(epoch_manager&) {
 engine_numbers shadow_engine::numbers() const noexcept {
     return {.slots = slots_.total(),
             .free_slots = slots_.free(),
+            .kept_for_slots = pages_kept_for_slots(file()) * layout::page_size,
             .consolidated_pages = consolidated_pages_.load(std::memory_order_relaxed),
             .consolidated_lines = consolidated_lines_.load(std::memory_order_relaxed)};
 }

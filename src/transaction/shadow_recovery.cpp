@@ -73,15 +73,15 @@ class doubts {
     }
     [[nodiscard]] bool is_whole(const record_view& v) const {
         if (!v.is_last) return true;
-        u64 sum = no_lines_sum;
+        lines_sum sum;
         for (const record_page& p : pages_of(v)) {
             each_bit(p.change.mask, [&](unsigned line) {
                 const bool in_slot = (p.change.value >> line & 1) != 0;
                 const u64 page = in_slot ? p.slot : p.change.page;
-                sum = checksum_of_line(sum, line_at(region_, page, line));
+                sum.add(line_at(region_, page, line));
             });
         }
-        return sum == lines_sum_of(v);
+        return sum.value() == lines_sum_of(v);
     }
 
     const region& region_;

@@ -2,6 +2,7 @@
 
 #include "alloc/geometry.hpp"
 #include "base/check.hpp"
+#include "epoch/lane.hpp"
 #include "persist/persist_point.hpp"
 
 #include <algorithm>
@@ -12,6 +13,11 @@ namespace {
 
 constexpr u64 max_first_pages = 16;    // 1 MiB
 constexpr u64 max_slot_growth = 4096;  // 256 MiB
+/// In a region that is more than half full: pages that are consolidated for each slot before there
+/// are more slots.
+constexpr u64 consolidations_per_slot = 4;
+/// Lines of a lane that wait for the epoch's end: an eighth of a millisecond of write-back.
+constexpr std::size_t max_noted_entries = 16384;
 
 }  // namespace
 
@@ -102,7 +108,14 @@ u64 shadow_slots::bound() const {
                     std::min(pages, region_.max_pages() / 2));
 }
 
-bool shadow_slots::grow() {
+bool shadow_slots::is_too_early(u64 more_pages) const noexcept {
+    if constexpr (crashes_throw) return false;  // as in bound()
+    const u64 used = region_.size() / layout::page_size + more_pages;
+    return 2 * used > region_.max_pages() &&
+           consolidated_.load(std::memory_order_relaxed) < consolidations_per_slot * total();
+}
+
+bool shadow_slots::grow(growth when) {
     const std::lock_guard guard(mutex_);
     if (!free_.empty()) return true;  // another thread was first
     const u64 now = total() / slot_segment::slots_per_page;
@@ -111,7 +124,7 @@ bool shadow_slots::grow() {
     const u64 least = std::clamp<u64>(kept_for_slots(region_.max_pages()) - 2, 2, max_first_pages);
     const u64 pages = std::min({std::max(now, least), max_slot_growth, most - std::min(most, now),
                                 pages_left_for_slots(region_)});
-    if (pages < 2) {
+    if (pages < 2 || (when == growth::after_consolidations && is_too_early(pages))) {
         is_at_bound_.store(true, std::memory_order_relaxed);
         return false;
     }
@@ -119,27 +132,41 @@ bool shadow_slots::grow() {
     is_at_bound_.store(!grown.has_value(), std::memory_order_relaxed);
     if (!grown) return false;
     adopt(*grown);
+    consolidated_.store(0, std::memory_order_relaxed);
     return true;
 }
 
 // T1 of shadow/state_table.hpp: the page's name last. No bit is set before a record is durable,
 // so the entry says no more than that all lines are at home.
-bool shadow_slots::attach(slot& s, page& p, u64 number) noexcept {
+void shadow_slots::attach(slot& s, page& p, u64 number) noexcept {
+    HF_ASSERT(p.second.load(std::memory_order_relaxed) == nullptr, "SS1: a page has two slots");
     s.entry->slot.store(s.number, std::memory_order_release);
-    s.entry->committed.store(0, std::memory_order_release);
-    s.entry->copy.store(~shadow::line_set{0}, std::memory_order_release);
-    slot* none = nullptr;
-    if (!p.second.compare_exchange_strong(none, &s, std::memory_order_acq_rel)) return false;
+    s.entry->set_committed(0);
     s.entry->name.store(shadow::entry_name(number, s.number), std::memory_order_release);
     s.page.store(number, std::memory_order_relaxed);
-    return true;
+    p.slot_number = s.number;
+    p.memory = s.memory;
+    p.entry = s.entry;
+    p.committed = 0;
+    p.noted_in = 0;
+    p.second.store(&s, std::memory_order_release);
 }
 
-void shadow_slots::detach(slot& s, page& p) noexcept {
-    HF_ASSERT(p.second.load(std::memory_order_relaxed) == &s, "SS1: the slot of another page");
-    s.entry->name.store(0, std::memory_order_release);
-    s.page.store(no_page, std::memory_order_relaxed);
+void shadow_slots::detach(page& p) noexcept {
+    slot* const s = p.second.load(std::memory_order_relaxed);
+    HF_ASSERT(s != nullptr, "SS1: a page without a slot gives it up");
+    p.entry->name.store(0, std::memory_order_release);
+    s->page.store(no_page, std::memory_order_relaxed);
     p.second.store(nullptr, std::memory_order_release);
+}
+
+// An entry changes with each commit to its page, so it is written back once in an epoch, at its end.
+// Beyond a number that would lengthen the end, entries are written back by the batch.
+void shadow_slots::note(page& p, lane& mine) noexcept {
+    if (p.noted_in == mine.epoch) return;
+    if (mine.sticky().size() >= max_noted_entries) return mine.note_line_once(p.entry);
+    mine.note_sticky(p.entry, sizeof(slot_entry));
+    p.noted_in = mine.epoch;
 }
 
 shadow_slots::slot* shadow_slots::next_victim() {
@@ -152,8 +179,11 @@ shadow_slots::slot* shadow_slots::next_victim() {
             hand_ = 0;
             hand_group_ = (hand_group_ + 1) % groups_.size();
         }
-        if (s.page.load(std::memory_order_relaxed) == no_page) continue;
-        if (!s.recent.exchange(false, std::memory_order_relaxed)) return &s;
+        const u64 number = s.page.load(std::memory_order_relaxed);
+        if (number == no_page) continue;
+        page& p = of(number);
+        if (!p.recent.load(std::memory_order_relaxed)) return &s;
+        p.recent.store(false, std::memory_order_relaxed);
     }
     return nullptr;
 }

@@ -25,19 +25,24 @@
 //
 // Bounds. There are at most as many pages of slots as of heap, and at most half of what the region
 // may have: both together take twice the heap's space. Where no slot is free and the bound is
-// reached, pages are consolidated (shadow_engine.cpp). The heap leaves a 32nd of the region to them
+// reached, pages are consolidated (shadow_engine.cpp). A region that is more than half full leaves
+// its room to the heap at first: slots grow only when several times as many pages as there are
+// slots have been consolidated. So pages that are filled one after the other, as those of a long
+// array, do not keep their slots, and a working set gets slots after that many consolidations. The heap leaves a 32nd of the region to them
 // (kept_for_slots(), alloc/geometry.hpp), and they leave the logs' share to the logs: a full heap
 // can still be changed.
 //
-// Concurrency. The free list, growth and the hand are under a mutex. A page's `busy` bits say who
-// owns its lines; `second` changes only while some, for removal all, are owned. An entry's CB
-// changes by an atomic exclusive-or of bits that are owned.
+// Concurrency. The free list, growth and the hand are under a mutex. Each page has an owner while a
+// commit or a consolidation runs: `second`, the slot's bits and the page's entry are changed by the
+// owner alone, so by plain stores. The committed bits have a copy in ordinary memory, which is what
+// commits read: an entry that was written back is not in the cache.
 //
 // Literature. Ni et al., "Reducing NVM Writes with Optimized Shadow Paging" (HotStorage 2018).
 #pragma once
 
 #include "region/region.hpp"
 #include "shadow/rules.hpp"
+#include "sync/spin_lock.hpp"
 
 #include <array>
 #include <atomic>
@@ -47,6 +52,8 @@
 
 namespace hf {
 
+class lane;
+
 /// An entry of the table, as words that several threads change.
 struct slot_entry {
     std::atomic<u64> name;               ///< shadow::entry_name(); 0: the slot is free
@@ -54,10 +61,9 @@ struct slot_entry {
     std::atomic<u64> slot;
     std::atomic<shadow::line_set> committed;
 
-    /// These lines change slots; the caller owns them.
-    void flip(shadow::line_set lines) noexcept {
-        committed.fetch_xor(lines, std::memory_order_acq_rel);
-        copy.fetch_xor(lines, std::memory_order_acq_rel);
+    void set_committed(shadow::line_set lines) noexcept {
+        committed.store(lines, std::memory_order_release);
+        copy.store(~lines, std::memory_order_release);
     }
 };
 static_assert(sizeof(slot_entry) == 32);
@@ -94,13 +100,25 @@ class shadow_slots {
         u64 number = 0;  ///< of its own page
         std::byte* memory = nullptr;
         slot_entry* entry = nullptr;
-        std::atomic<u64> page{no_page};   ///< whose second slot it is
-        std::atomic<bool> recent{false};  ///< committed to since the clock hand passed
+        std::atomic<u64> page{no_page};  ///< whose second slot it is
     };
-    /// A page of the heap, in this session.
-    struct page {
-        std::atomic<shadow::line_set> busy{0};  ///< lines that a commit or a consolidation owns
+    /// A page of the heap, in this session: all that a commit reads, in one line.
+    struct alignas(line_size) page {
+        spin_lock owned;                  ///< by a commit or a consolidation
+        std::atomic<bool> recent{false};  ///< committed to since the clock hand passed
         std::atomic<slot*> second{nullptr};
+        // The second slot, for the owner.
+        u64 slot_number = 0;
+        std::byte* memory = nullptr;
+        slot_entry* entry = nullptr;
+        shadow::line_set committed = 0;  ///< lines whose committed version it has
+        u64 noted_in = 0;                ///< epoch at whose end the entry is written back
+
+        /// These lines change slots.
+        void flip(shadow::line_set lines) noexcept {
+            committed ^= lines;
+            entry->set_committed(committed);
+        }
     };
 
     explicit shadow_slots(region& r);
@@ -116,22 +134,31 @@ class shadow_slots {
     /// Moves free slots to `into` until it has `count`. False: fewer are free.
     [[nodiscard]] bool take(std::vector<slot*>& into, u64 count);
     void give_back(slot& s);
-    /// One more segment. False: the bound is reached, or the region is full.
-    [[nodiscard]] bool grow();
-    /// Makes the slot the page's second one; some of the page's lines are owned. False: another
-    /// commit to the page was first, and the slot is as it was.
-    [[nodiscard]] static bool attach(slot& s, page& p, u64 number) noexcept;
-    /// The contrary; all of the page's lines are owned, and its home is durable without the slot.
-    static void detach(slot& s, page& p) noexcept;
+    /// When slots may take room that the heap may need: after the consolidations above, or because
+    /// there is no page left to consolidate.
+    enum class growth { after_consolidations, at_once };
+    /// One more segment. False: the bound is reached, the region is full, or it is too early.
+    [[nodiscard]] bool grow(growth when);
+    /// Counts pages that were consolidated.
+    void count_consolidated(u64 pages) noexcept {
+        consolidated_.fetch_add(pages, std::memory_order_relaxed);
+    }
+    /// Makes the slot the second one of the page, which has none and is owned.
+    static void attach(slot& s, page& p, u64 number) noexcept;
+    /// The contrary; the page is owned, and its home is durable without the slot.
+    static void detach(page& p) noexcept;
+    /// The entry of the owned page changes: it is durable with the epoch's end.
+    static void note(page& p, lane& mine) noexcept;
     /// The next slot of the clock that belongs to a page and was not committed to lately; nullptr:
-    /// there is none. It may change until its page's lines are owned.
+    /// there is none. It may change until its page is owned.
     [[nodiscard]] slot* next_victim();
-    /// Calls f(slot) for each slot that belongs to a page. No transaction runs.
+    /// Calls f(page, its number) for each page with a second slot. No transaction runs.
     template <class F>
     void each_used(F&& f) {
         for (const auto& g : groups_) {
             for (u64 i = 0; i < g.count; ++i) {
-                if (g.slots[i].page.load(std::memory_order_relaxed) != no_page) f(g.slots[i]);
+                const u64 number = g.slots[i].page.load(std::memory_order_relaxed);
+                if (number != no_page) f(of(number), number);
             }
         }
     }
@@ -144,7 +171,7 @@ class shadow_slots {
     }
 
    private:
-    static constexpr u64 pages_per_chunk = 256;
+    static constexpr u64 pages_per_chunk = 64;
     struct chunk {
         std::array<page, pages_per_chunk> pages;
     };
@@ -154,6 +181,7 @@ class shadow_slots {
     };
 
     [[nodiscard]] u64 bound() const;
+    [[nodiscard]] bool is_too_early(u64 more_pages) const noexcept;
     void adopt(const segment& s);
 
     region& region_;
@@ -165,6 +193,7 @@ class shadow_slots {
     u64 hand_group_ = 0;
     u64 hand_ = 0;
     std::atomic<u64> total_{0};
+    std::atomic<u64> consolidated_{0};  ///< pages, since the last growth
     std::atomic<u64> free_count_{0};
     std::atomic<bool> is_at_bound_{false};
 };

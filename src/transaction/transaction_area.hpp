@@ -4,10 +4,12 @@
 //
 //   1  records of kind redo and undo; later also in pieces and of kind shadow, which programs that
 //      know only the first two pass over without a word
-//   2  all of today's records; entries of second slots with checks (shadow/home_entry.hpp)
+//   2  all of these records; entries of second slots with checks (shadow/home_entry.hpp)
+//   3  another checksum of the lines of a shadow record, and two words for lines that change to one
+//      slot
 //
-// A region of version 1 that was closed in order has no record that counts and no used entry, so
-// nothing in it changes. One that was not is refused by name (recovery/upgrade.hpp).
+// A region of an older version that was closed in order has no record that counts and no used
+// entry, so nothing in it changes. One that was not is refused by name (recovery/upgrade.hpp).
 #pragma once
 
 #include "recovery/upgrade.hpp"
@@ -18,9 +20,9 @@
 
 namespace hf {
 
-inline constexpr layout::room_format transaction_format{"transaction", 2};
+inline constexpr layout::room_format transaction_format{"transaction", 3};
 
-/// From version 1: nothing to convert.
+/// Nothing to convert.
 [[nodiscard]] std::span<const upgrade_step> transaction_upgrades() noexcept;
 
 struct transaction_area {

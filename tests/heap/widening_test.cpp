@@ -42,9 +42,7 @@ class widening : public on_tmpfs, public ::testing::WithParamInterface<setting> 
         all.reset();
         if (heap) must(heap->close());
         nv::heap_options o = small_heap();
-        // The engine shadow takes a part of what the heap leaves at first.
-        const bool is_shadow = GetParam().engine == nv::engine::shadow;
-        o.region.initial_size = is_shadow ? heap_bytes / 4 : heap_bytes;
+        o.region.initial_size = heap_bytes;
         o.region.max_size = heap_bytes;
         o.region.medium = GetParam().medium;
         o.engine = GetParam().engine;
@@ -74,9 +72,9 @@ class widening : public on_tmpfs, public ::testing::WithParamInterface<setting> 
         }
         return i;
     }
-    /// The least part that one array can become, in percent of the heap. With the engine shadow a
-    /// 16th of so small a heap is kept for second slots.
-    static u64 least_percent() { return GetParam().engine == nv::engine::shadow ? 33 : 45; }
+    /// The least part that one array can become, in percent of the heap. Of so small a heap the
+    /// engine shadow keeps a 16th for second slots.
+    static u64 least_percent() { return GetParam().engine == nv::engine::shadow ? 42 : 45; }
 
     std::optional<nv::heap<>> heap;
     std::optional<nv::root<wide>> all;

@@ -144,6 +144,29 @@ TEST_F(heap_with_two_slots, is_checked_inspected_and_copied_after_a_kill) {
     EXPECT_EQ(holdfast({"check", file}).code, 0);
 }
 
+TEST_F(heap_with_two_slots, has_its_space_told_by_info_and_by_numbers) {
+    const auto told = holdfast({"info", file, "--json"}).json();
+    const auto slots = told["second_slots"];
+    u64 bytes = 0;
+    for (const auto& s : told["segments"]) {
+        if (s["kind"] == "slots") bytes += s["bytes"].get<u64>();
+    }
+    ASSERT_GT(bytes, 0U);
+    EXPECT_EQ(slots["bytes"], bytes);
+    EXPECT_EQ(slots["table_bytes"].get<u64>() + slots["slots"].get<u64>() * 4096, bytes);
+    EXPECT_EQ(slots["table_bytes"].get<u64>() % layout::page_size, 0U);
+    EXPECT_LE(slots["table_bytes"].get<u64>(), bytes / 8);
+    const std::string text = holdfast({"info", file}).out;
+    EXPECT_EQ(line_of(text, "second slots").find(slots["slots"].dump() + " of 4 KiB"), 0U) << text;
+    EXPECT_NE(line_of(text, "kept for slots"), "") << text;
+
+    auto heap = open();
+    EXPECT_EQ(heap.numbers().slots, slots["slots"]);
+    constexpr u64 kept = (u64{64} << 20) / 32;
+    EXPECT_EQ(heap.numbers().kept_for_slots, kept - std::min(kept, bytes));
+    heap.close().value();
+}
+
 TEST_F(heap_with_two_slots, is_mended_after_a_kill) {
     const u64 header =
         holdfast({"inspect", file, "--object", "first", "--json"}).json()["offset"].get<u64>() - 16;

@@ -10,6 +10,7 @@ namespace hf::test {
 namespace {
 
 constexpr layout::room_format first_version{"transaction", 1};
+constexpr layout::room_format second_version{"transaction", 2};
 constexpr layout::room_format later_version{"transaction", transaction_format.version + 1};
 
 class transaction_formats : public on_tmpfs, public ::testing::WithParamInterface<engine_kind> {
@@ -40,20 +41,27 @@ class transaction_formats : public on_tmpfs, public ::testing::WithParamInterfac
     }
 };
 
-TEST_P(transaction_formats, the_first_version_is_upgraded_where_it_was_closed_in_order) {
-    make(first_version, true);
-    region_of_words again(file);
-    EXPECT_EQ(again.now(5), 7U);
-    EXPECT_EQ(layout::version_of(again.up->file().super(), "transaction"),
-              transaction_format.version);
+TEST_P(transaction_formats, an_older_version_is_upgraded_where_it_was_closed_in_order) {
+    for (const layout::room_format& older : {first_version, second_version}) {
+        std::filesystem::remove(file);
+        make(older, true);
+        region_of_words again(file);
+        EXPECT_EQ(again.now(5), 7U);
+        EXPECT_EQ(layout::version_of(again.up->file().super(), "transaction"),
+                  transaction_format.version);
+    }
 }
 
-TEST_P(transaction_formats, the_first_version_is_refused_with_its_records) {
-    make(first_version, false);
-    const fingerprint before = fingerprint_of(file);
-    expect_refused(open(transaction_format),
-                   "version 1 of transaction, and was not closed in order");
-    EXPECT_EQ(fingerprint_of(file), before) << "a refusal changes nothing";
+TEST_P(transaction_formats, an_older_version_is_refused_with_its_records) {
+    for (const layout::room_format& older : {first_version, second_version}) {
+        std::filesystem::remove(file);
+        make(older, false);
+        const fingerprint before = fingerprint_of(file);
+        expect_refused(open(transaction_format),
+                       "version " + std::to_string(older.version) +
+                           " of transaction, and was not closed in order");
+        EXPECT_EQ(fingerprint_of(file), before) << "a refusal changes nothing";
+    }
 }
 
 TEST_P(transaction_formats, a_later_version_is_refused_by_name) {
@@ -64,7 +72,8 @@ TEST_P(transaction_formats, a_later_version_is_refused_by_name) {
 
 TEST_P(transaction_formats, a_program_of_the_first_version_refuses_todays_records) {
     make(transaction_format, false);
-    expect_refused(open(first_version), "version 2 of transaction");
+    expect_refused(open(first_version),
+                   "version " + std::to_string(transaction_format.version) + " of transaction");
 }
 
 INSTANTIATE_TEST_SUITE_P(engines, transaction_formats,

@@ -1,10 +1,12 @@
 #include "header_view.hpp"
 
+#include "alloc/geometry.hpp"
 #include "base/os_error.hpp"
 #include "map/inspect.hpp"
 #include "recovery/redo.hpp"
 #include "region/file.hpp"
 #include "region/header.hpp"
+#include "transaction/shadow_slots.hpp"
 
 #include <fmt/format.h>
 
@@ -121,6 +123,20 @@ u64 header_view::segment_bytes(segment_kind kind) const noexcept {
         if (s.kind == kind) bytes += s.bytes();
     }
     return bytes;
+}
+
+std::optional<header_view::slot_space> header_view::second_slots() const noexcept {
+    slot_space found;
+    for (const segment& s : segments) {
+        if (s.kind != segment_kind::slots) continue;
+        found.slots += slot_segment(s).slots();
+        found.bytes += s.bytes();
+    }
+    if (found.bytes == 0 || !super) return std::nullopt;
+    found.table_bytes = found.bytes - found.slots * shadow::page_size;
+    const u64 kept = kept_for_slots(super->total_pages) * layout::page_size;
+    found.kept_bytes = kept - std::min(kept, found.bytes);
+    return found;
 }
 
 std::optional<bool> header_view::small_values_in_leaves() const {

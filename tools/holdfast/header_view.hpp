@@ -45,6 +45,16 @@ struct header_view {
     [[nodiscard]] static result<header_view> read(const std::filesystem::path& path);
 
     [[nodiscard]] u64 segment_bytes(segment_kind kind) const noexcept;
+    /// Space that the engine shadow takes besides the heap.
+    struct slot_space {
+        u64 slots = 0;        ///< second slots of pages, of 4 KiB each
+        u64 bytes = 0;        ///< of these and their table
+        u64 table_bytes = 0;  ///< of that
+        /// More, which the heap leaves free for slots if the region may not grow.
+        u64 kept_bytes = 0;
+    };
+    /// nullopt: the region has no second slots.
+    [[nodiscard]] std::optional<slot_space> second_slots() const noexcept;
     [[nodiscard]] std::string uuid() const;
     /// nullopt: the region has no map with a Masstree.
     [[nodiscard]] std::optional<bool> small_values_in_leaves() const;

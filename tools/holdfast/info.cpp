@@ -114,6 +114,15 @@ void add_directories(sheet& s, const header_view& v) {
         s.line(is_opaque && kind == segment_kind::heap ? "memory" : kind_name(kind),
                fmt::format("{} of {} in all", n, human_size(v.segment_bytes(kind))));
     }
+    if (const auto slots = v.second_slots()) {
+        s.line("second slots",
+               fmt::format("{} of 4 KiB, and {} of table: {:.1f}% of the region",
+                           human_count(slots->slots), human_size(slots->table_bytes),
+                           100.0 * static_cast<double>(slots->bytes) /
+                               static_cast<double>(v.super->total_pages * layout::page_size)));
+        s.line("kept for slots",
+               fmt::format("{} more, if the region may not grow", human_size(slots->kept_bytes)));
+    }
     if (v.bad_segments != 0) s.line("damaged entries", std::to_string(v.bad_segments));
     if (v.intended_pages != 0) {
         s.line("growing to", human_size(v.intended_pages * layout::page_size));
@@ -165,6 +174,12 @@ json json_of(const header_view& v, bool busy) {
                                  {"owner", one.owner}});
     }
     j["damaged_segment_entries"] = v.bad_segments;
+    const auto slots = v.second_slots();
+    j["second_slots"] = !slots ? json(nullptr)
+                               : json{{"slots", slots->slots},
+                                      {"bytes", slots->bytes},
+                                      {"table_bytes", slots->table_bytes},
+                                      {"kept_bytes", slots->kept_bytes}};
     j["roots"] = json::array();
     for (const auto& r : v.roots) {
         j["roots"].push_back({{"name", printable(r.name)},
