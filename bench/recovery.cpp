@@ -8,7 +8,7 @@
 #include "bench/run.hpp"
 #include "bench/subject.hpp"
 #include "bench/table.hpp"
-#include "map/engine.hpp"
+#include "checkpoint_map/engine.hpp"
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>

@@ -6,7 +6,7 @@
 #include "base/check.hpp"
 #include "bench/operations.hpp"
 #include "bench/peers/yardstick.hpp"
-#include "map/engine.hpp"
+#include "checkpoint_map/engine.hpp"
 #include "map/inspect.hpp"
 
 #include <algorithm>

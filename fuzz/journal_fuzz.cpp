@@ -6,9 +6,9 @@
 // reached. open() for inspection, which runs the whole recovery on a private copy, must end, change
 // neither file, and refuse the region or recover a sound one; with correct checksums over wrong
 // lines the region may be any, but nothing may crash.
+#include "checkpoint_map/engine.hpp"
 #include "journal/core.hpp"
 #include "journal/header.hpp"
-#include "map/engine.hpp"
 #include "map/inspect.hpp"
 
 #include <fcntl.h>

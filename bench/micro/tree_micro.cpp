@@ -3,7 +3,7 @@
 #include "bench/operations.hpp"
 #include "bench/scratch_space.hpp"
 #include "bench/zipfian.hpp"
-#include "map/engine.hpp"
+#include "checkpoint_map/engine.hpp"
 
 #include <benchmark/benchmark.h>
 

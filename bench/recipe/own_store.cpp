@@ -3,8 +3,8 @@
 
 #include "bench/recipe/store.hpp"
 #include "bench/subject.hpp"
+#include "checkpoint_map/engine.hpp"
 #include "eager_map/engine.hpp"
-#include "map/engine.hpp"
 #include "map/inspect.hpp"
 
 #include <type_traits>

@@ -1,9 +1,9 @@
 #include "crashlab/targets/tree.hpp"
 
+#include "checkpoint_map/large_value.hpp"
 #include "crashlab/runtime/file.hpp"
 #include "index/masstree/audit.hpp"
 #include "index/masstree/inspection.hpp"
-#include "map/large_value.hpp"
 #include "persist/persist_point.hpp"
 
 #include <cstdlib>

@@ -8,10 +8,10 @@
 #include <holdfast/crashlab/key_history.hpp>
 
 #include "base/random.hpp"
+#include "checkpoint_map/engine.hpp"
 #include "crashlab/targets/history.hpp"
 #include "crashlab/targets/target.hpp"
 #include "crashlab/trace/event.hpp"
-#include "map/engine.hpp"
 
 #include <array>
 #include <functional>

@@ -1,27 +1,15 @@
 #include "map/copy.hpp"
 
+#include "checkpoint_map/engine.hpp"
 #include "discipline/registry.hpp"
 #include "image/ready_copy.hpp"
-#include "map/engine.hpp"
+#include "map/families.hpp"
 #include "map/inspect.hpp"
-#include "recovery/redo.hpp"
-#include "region/file.hpp"
 
 namespace hf {
 namespace {
 
-/// Opens the image, which recovers it, and closes it cleanly.
-template <class D>
-result<void> settle(const std::filesystem::path& image) {
-    engine_options options;
-    options.file.mode = open_mode::open_existing;
-    options.epochs.epoch = no_clock;
-    options.background_pass = false;
-    auto opened = engine<D>::open(image, options);
-    return opened ? (*opened)->close() : tl::unexpected(opened.error());
-}
-
-/// settle() for a snapshot region, which has neither heap nor tree.
+/// For a snapshot region, which has neither heap nor tree.
 result<void> settle_snapshot(const std::filesystem::path& image) {
     region_options file;
     file.mode = open_mode::open_existing;
@@ -37,29 +25,10 @@ result<void> settle_snapshot(const std::filesystem::path& image) {
     return (*epochs)->close();
 }
 
-/// An eager region is consistent at any moment, so it needs no recovery, unless a journal holds a
-/// part of it.
-result<void> settle_eager(const std::filesystem::path& image) {
-    if (!detail::is_taken(detail::journal_path(image))) return {};
-    map_options there;
-    there.region.mode = open_mode::open_existing;
-    auto opened = map::open(image, there);
-    return opened ? opened->close() : tl::unexpected(opened.error());
-}
-
 result<void> settle(const std::filesystem::path& image, discipline kind) {
-    switch (kind) {
-        case discipline::incll:
-            return settle<incll_discipline>(image);
-        case discipline::logged:
-            return settle<logged_discipline>(image);
-        case discipline::snapshot:
-            return settle_snapshot(image);
-        case discipline::eager:
-            return settle_eager(image);
-        default:
-            break;
-    }
+    if (const map_family* const family = find_family(kind)) return family->settle(image);
+    if (kind == discipline::logged) return settle_tree<logged_discipline>(image);
+    if (kind == discipline::snapshot) return settle_snapshot(image);
     const registry::row& r = *registry::find(kind);
     return failure({errc::incompatible, "copy the region", image.string(),
                     "its discipline is " + std::string(r.name) + ": " + std::string(r.contents),

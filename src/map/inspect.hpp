@@ -24,8 +24,8 @@ struct map_inspection {
     /// Waits for the sweep, so that the placement of an eager map's next records is deterministic.
     [[nodiscard]] static result<void> wait_for_sweep(map& m);
     /// Waits for the sweep of an eager map, then audits it, leaks included. The map must not be in
-    /// use.
-    [[nodiscard]] static result<audit_report> audit_eager(map& m);
+    /// use. errc::usage: only the file of a map of this discipline can be audited.
+    [[nodiscard]] static result<audit_report> audit(map& m);
 };
 
 /// Audits the region file of a map of any discipline. No process may have it open. Fails if opening

@@ -1,40 +1,46 @@
-// map.cpp: the public map (include/holdfast/map.hpp): open, close, wait, statistics.
-#include "eager_map/inspection.hpp"
+// map/map.cpp: the public map (include/holdfast/map.hpp): checks arguments, and forwards.
+#include "checkpoint_map/checkpoint_map.hpp"
+#include "map/families.hpp"
 #include "map/inspect.hpp"
 #include "map/map_impl.hpp"
 #include "region/header.hpp"
 
-#include <algorithm>
-
 namespace hf {
+namespace {
 
-engine<incll_discipline>& map_inspection::machine_of(map& m) noexcept { return *m.impl_->machine; }
+constexpr const char* reading = "read from the map";
+constexpr const char* writing = "write to the map";
+
+result<void> check_key(std::string_view key) {
+    if (key.size() <= max_key_size) return {};
+    return failure(map_detail::too_large("use the key", key.size(), max_key_size));
+}
+
+result<void> check_sizes(std::string_view key, std::string_view value) {
+    if (value.size() <= max_value_size) return check_key(key);
+    return failure(map_detail::too_large("store the value", value.size(), max_value_size));
+}
+
+}  // namespace
+
+// ------------------------------------------------------------------------------------- inspection
+
+engine<incll_discipline>& map_inspection::machine_of(map& m) noexcept {
+    return dynamic_cast<const checkpoint_map&>(*m.impl_->engine).machine();
+}
 
 bool map_inspection::has_small_values(const map& m) noexcept {
-    if (m.impl_->machine == nullptr) return false;
-    const auto root = m.impl_->machine->file().find_root(engine<incll_discipline>::root_name);
-    return root && (*root)->format == inlined_root_format;
+    return m.impl_->engine->has_small_values();
 }
 
-result<void> map_inspection::wait_for_sweep(map& m) {
-    return m.impl_->eager ? m.impl_->eager->space().wait_for_sweep() : result<void>{};
-}
+result<void> map_inspection::wait_for_sweep(map& m) { return m.impl_->engine->wait_for_sweep(); }
 
-result<audit_report> map_inspection::audit_eager(map& m) {
-    const eager_side& side = *m.impl_->eager;
-    if (auto swept = side.space().wait_for_sweep(); !swept) return tl::unexpected(swept.error());
-    return audit_live(side.space(), [&side](heap_audit& a) { side.audit(a); });
-}
+result<audit_report> map_inspection::audit(map& m) { return m.impl_->engine->audit(); }
 
 result<audit_report> audit_map(const std::filesystem::path& path, const audit_progress& progress) {
-    if (detail::discipline_in(path) == discipline::eager) {
-        const auto looked = eager_inspection::open(path);
-        if (looked.refusal()) return failure(*looked.refusal());
-        return looked.audit();
-    }
-    const inspection looked = inspect_map(path);
-    if (looked.refusal()) return failure(*looked.refusal());
-    return looked.audit(progress);
+    const auto there = detail::discipline_in(path);
+    const map_family* const family = there ? find_family(*there) : nullptr;
+    return (family != nullptr ? family : default_family())->audit(path, progress);
 }
 
 inspection inspect_map(const std::filesystem::path& path) {
@@ -47,6 +53,8 @@ std::optional<bool> map_has_small_values(std::string_view root, u64 type, u64 fo
     if (root != machine::root_name || type != machine::root_type) return std::nullopt;
     return format == inlined_root_format;
 }
+
+// ------------------------------------------------------------------------------------ its life
 
 map::map(std::unique_ptr<impl> p) noexcept : impl_(std::move(p)) {}
 map::map(map&&) noexcept = default;
@@ -63,169 +71,127 @@ map::~map() {
     if (impl_) (void)close();
 }
 
-namespace {
-
-u64 hint_memory_of(const map_options& options) {
-    constexpr u64 share = 8;
-    if (options.hint_memory) return *options.hint_memory;
-    // most inspections scan, which does not use hints
-    if (options.region.mode == open_mode::inspect) return 0;
-    const u64 memory = options.region.memory;
-    return (memory != 0 ? memory : default_memory_budget()) / share;
-}
-
-}  // namespace
-
-namespace {
-
-/// The discipline of the existing region, or the one to create.
-result<discipline> kind_of(const std::filesystem::path& path, const map_options& options) {
-    const auto refused = [&](errc code, std::string why, std::string next) {
-        return failure({code, "open the map", path.string(), std::move(why), std::move(next)});
-    };
-    const discipline wanted =
-        options.kind.value_or(options.index.empty() ? discipline::incll : discipline::eager);
-    if (wanted != discipline::incll && wanted != discipline::eager) {
-        return refused(errc::usage, "a map is not of discipline " + std::string(to_string(wanted)),
-                       "choose incll or eager");
-    }
-    if (wanted == discipline::incll && !options.index.empty()) {
-        return refused(errc::usage, "the index " + options.index + " is of discipline eager",
-                       "choose that, or name no index");
-    }
-    if (wanted == discipline::eager && options.small_values_in_leaves) {
-        return refused(errc::usage, "small values lie in the leaves of discipline incll alone",
-                       "choose that, or leave small_values_in_leaves out");
-    }
-    if (options.kind == discipline::incll) return wanted;
-    const auto there = detail::discipline_in(path);
-    if (!there || options.region.mode == open_mode::create_new) return wanted;
-    if (options.kind || !options.index.empty()) {
-        if (*there == wanted) return wanted;
-        return refused(errc::incompatible,
-                       "its discipline is " + std::string(to_string(*there)) + ", and not " +
-                           std::string(to_string(wanted)),
-                       "open it without saying which, or dump it and load it into a new region");
-    }
-    if (*there == discipline::transaction || *there == discipline::snapshot) {
-        return refused(errc::incompatible,
-                       "its discipline is " + std::string(to_string(*there)) + ": it holds no map",
-                       "open it with its own discipline");
-    }
-    return *there == discipline::eager ? discipline::eager : discipline::incll;
-}
-
-}  // namespace
-
 result<map> map::open(const std::filesystem::path& path, const map_options& options) {
-    const auto kind = kind_of(path, options);
-    if (!kind) return tl::unexpected(kind.error());
-    if (*kind == discipline::eager) {
-        auto side = eager_side::open(path, options);
-        if (!side) return tl::unexpected(side.error());
-        auto p = std::make_unique<impl>();
-        p->eager = std::move(*side);
-        return map(std::move(p));
-    }
-    engine_options all;
-    all.file = options.region;
-    all.epochs.epoch = options.epoch;
-    all.hint_memory = hint_memory_of(options);
-    all.inline_values = options.small_values_in_leaves;
-    auto machine = engine<incll_discipline>::open(path, all);
-    if (!machine) return tl::unexpected(machine.error());
-    auto p = std::make_unique<impl>();
-    p->machine = std::move(*machine);
-    p->memory().sweep_before_growth();
-    p->verifies_reads = options.verify_reads;
-    return map(std::move(p));
+    const auto family = family_for(path, options);
+    if (!family) return tl::unexpected(family.error());
+    auto engine = (*family)->open(path, options);
+    if (!engine) return tl::unexpected(engine.error());
+    return map(std::make_unique<impl>(std::move(*engine)));
 }
 
 result<void> map::close() {
-    if (impl_->made_in.is_inherited()) {
-        static_cast<void>(leave_to_parent(impl_->machine, "close the map"));
-        return leave_to_parent(impl_->eager, "close the map");
+    if (impl_->made_in.is_inherited()) return leave_to_parent(impl_->engine, "close the map");
+    const auto engine = std::move(impl_->engine);
+    return engine ? engine->close() : result<void>{};
+}
+
+// ------------------------------------------------------------------------------------------ reads
+
+result<bool> map::get(std::string_view key, std::string& out) const {
+    if (auto ok = check_key(key); !ok) return tl::unexpected(ok.error());
+    return impl_->meeting_damage(reading,
+                                 [&]() -> result<bool> { return impl_->engine->get(key, out); });
+}
+
+result<std::size_t> map::get_many(std::span<const std::string_view> keys,
+                                  const finder& found) const {
+    for (const std::string_view key : keys) {
+        if (auto ok = check_key(key); !ok) return tl::unexpected(ok.error());
     }
-    if (const auto eager = std::move(impl_->eager)) return eager->close();
-    if (!impl_->machine) return {};
-    const auto machine = std::move(impl_->machine);
-    return machine->close();
+    return impl_->meeting_damage(
+        reading, [&]() -> result<std::size_t> { return impl_->engine->get_many(keys, found); });
+}
+
+void map::prefetch(std::span<const std::string_view> keys) const {
+    if (impl_->engine == nullptr) return;
+    try {
+        impl_->engine->prefetch(keys);
+    } catch (const damage&) {  // NOLINT(bugprone-empty-catch): a get() of the key will report it
+    }
+}
+
+result<std::size_t> map::scan(std::string_view from, const visitor& visit, bool exclusive) const {
+    if (auto ok = check_key(from); !ok) return tl::unexpected(ok.error());
+    return impl_->meeting_damage(
+        reading, [&] { return impl_->engine->scan(from, exclusive, false, visit); });
+}
+
+result<std::size_t> map::scan_backward(std::optional<std::string_view> from, const visitor& visit,
+                                       bool exclusive) const {
+    if (from) {
+        if (auto ok = check_key(*from); !ok) return tl::unexpected(ok.error());
+    }
+    return impl_->meeting_damage(reading,
+                                 [&] { return impl_->engine->scan(from, exclusive, true, visit); });
+}
+
+result<std::size_t> map::walk(std::string& cursor, std::size_t about, const visitor& visit) const {
+    return impl_->meeting_damage(reading,
+                                 [&] { return impl_->engine->walk(cursor, about, visit); });
+}
+
+// ----------------------------------------------------------------------------------------- writes
+
+result<write_outcome> map::put(std::string_view key, std::string_view value) {
+    if (auto ok = check_sizes(key, value); !ok) return tl::unexpected(ok.error());
+    return impl_->meeting_damage(writing,
+                                 [&] { return impl_->engine->store(key, value, nullptr); });
+}
+
+result<write_outcome> map::put_if(
+    std::string_view key, std::string_view value,
+    const std::function<bool(std::optional<std::string_view>)>& condition) {
+    if (auto ok = check_sizes(key, value); !ok) return tl::unexpected(ok.error());
+    return impl_->meeting_damage(writing,
+                                 [&] { return impl_->engine->store(key, value, &condition); });
+}
+
+result<write_outcome> map::remove(std::string_view key) { return remove_if(key, {}); }
+
+result<write_outcome> map::remove_if(std::string_view key,
+                                     const std::function<bool(std::string_view)>& condition) {
+    if (auto ok = check_key(key); !ok) return tl::unexpected(ok.error());
+    return impl_->meeting_damage(writing, [&] { return impl_->engine->erase(key, condition); });
+}
+
+result<write_outcome> map::modify(
+    std::string_view key,
+    const std::function<edit(std::optional<std::string_view> old, std::string& fresh)>& change) {
+    if (auto ok = check_key(key); !ok) return tl::unexpected(ok.error());
+    return impl_->meeting_damage(writing, [&] { return impl_->engine->change(key, change); });
 }
 
 // ------------------------------------------------------------------------------------- durability
 
 result<void> map::wait_durable(ticket t) {
-    if (impl_->eager) return impl_->eager->space().wait_durable(t);
-    if (!impl_->machine) return failure(map_detail::closed("wait for an epoch"));
-    return impl_->epochs().wait_durable(t);
+    return impl_->meeting_damage("wait for an epoch",
+                                 [&] { return impl_->engine->wait_durable(t); });
 }
 
 result<void> map::sync() { return wait_durable(current_epoch()); }
 
 ticket map::durable_epoch() const noexcept {
-    if (impl_->eager) return impl_->eager->space().durable_epoch();
-    return impl_->machine ? impl_->epochs().durable_epoch() : 0;
+    return impl_->engine ? impl_->engine->durable_epoch() : 0;
 }
 ticket map::current_epoch() const noexcept {
-    if (impl_->eager) return impl_->eager->space().current_epoch();
-    return impl_->machine ? impl_->epochs().current_epoch() : 0;
+    return impl_->engine ? impl_->engine->current_epoch() : 0;
 }
 result<void> map::check_files() const {
-    if (impl_->eager) return impl_->eager->space().file().check_files();
-    return impl_->machine ? impl_->machine->file().check_files() : result<void>{};
-}
-std::uint64_t map::generation() const noexcept {
-    if (impl_->eager) return impl_->eager->space().generation();
-    return impl_->machine ? impl_->machine->generation() : 0;
-}
-std::string_view map::index() const noexcept {
-    return impl_->eager ? impl_->eager->index() : "masstree";
-}
-bool map::is_ordered() const noexcept { return !impl_->eager || impl_->eager->is_ordered(); }
-discipline map::kind() const noexcept {
-    return impl_->eager ? discipline::eager : discipline::incll;
+    return impl_->engine ? impl_->engine->file().check_files() : result<void>{};
 }
 
-statistics map::stats() const {
-    if (impl_->eager) return impl_->eager->stats();
-    statistics s;
-    if (!impl_->machine) return s;
-    const epoch_manager& epochs = impl_->epochs();
-    const checkpoint_state& undo = impl_->checkpoint();
-    const region& file = impl_->machine->file();
-    s.epoch = epochs.current_epoch();
-    s.durable_epoch = epochs.durable_epoch();
-    {
-        operation op(impl_->checkpoint());  // the set changes only while no operation is running
-        s.failed_epochs = op.failed().count();
-    }
-    s.generation = generation();
-    s.recovered = !file.was_clean();
-    s.recovery_ns = impl_->machine->recovery_ns();
-    s.recovered_entries = undo.recovered_entries();
-    s.recovered_records = impl_->machine->recovered_records();
-    const persist_counters counted = total_persist_counters();
-    s.flushes = counted.flushes;
-    s.fences = counted.fences;
-    s.flushed_bytes = counted.flushed_bytes;
-    s.log_entries = undo.log_entries();
-    s.log_bytes = undo.log_bytes();
-    s.pause = epochs.pauses();
-    s.journal = epochs.journal_numbers();
-    s.region_bytes = file.size();
-    s.most_bytes = file.max_pages() * layout::page_size;
-    for (const u64 bytes : impl_->memory().usage()) s.allocated_bytes += bytes;
-    s.free_bytes = s.region_bytes - std::min(s.region_bytes, s.allocated_bytes);
-    s.hint_bytes = impl_->tree().hint_bytes();
-    if (impl_->memory().counts_objects()) s.records = impl_->memory().objects();
-    s.discipline = to_string(kind());
-    s.index = index();
-    s.medium = to_string(file.med().kind());
-    s.image = to_string(file.med().is_atomic() ? image_kind::journalled : image_kind::shared);
-    s.flush_instruction = to_string(file.med().instruction());
-    s.fence_latency_ns = file.med().fence_latency_ns();
-    s.path = file.path().string();
-    return s;
+// ---------------------------------------------------------------------------------------- figures
+
+std::uint64_t map::generation() const noexcept {
+    return impl_->engine ? impl_->engine->generation() : 0;
 }
+std::string_view map::index() const noexcept {
+    return impl_->engine ? impl_->engine->index() : default_index;
+}
+bool map::is_ordered() const noexcept { return !impl_->engine || impl_->engine->is_ordered(); }
+discipline map::kind() const noexcept {
+    return impl_->engine ? impl_->engine->kind() : default_family()->kind;
+}
+statistics map::stats() const { return impl_->engine ? impl_->engine->stats() : statistics{}; }
 
 }  // namespace hf

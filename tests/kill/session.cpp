@@ -3,8 +3,8 @@
 #include <holdfast/map.hpp>
 
 #include "base/clock.hpp"
+#include "checkpoint_map/engine.hpp"
 #include "dying.hpp"
-#include "map/engine.hpp"
 #include "map/inspect.hpp"
 #include "observer.hpp"
 #include "writer.hpp"
@@ -51,7 +51,7 @@ void wait_to_close(const map& m, session_state& session) {
 /// For an idle eager map: once the sweep has ended, all unreachable memory must be free.
 void look_for_leaks(map& m, journal& record, u32 number) {
     if (m.kind() != discipline::eager) return;
-    const auto found = map_inspection::audit_eager(m);
+    const auto found = map_inspection::audit(m);
     const auto complain = [&](const std::string& text) {
         record.wrongs().add("after the sweep, session " + std::to_string(number) + ": " + text);
     };

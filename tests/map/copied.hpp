@@ -1,7 +1,7 @@
 // tests/map/copied.hpp: checks of copied regions.
 #pragma once
 
-#include "map/engine.hpp"
+#include "checkpoint_map/engine.hpp"
 #include "map/inspect.hpp"
 
 #include <gtest/gtest.h>

@@ -2,8 +2,8 @@
 #include <holdfast/eager.hpp>
 #include <holdfast/map.hpp>
 
+#include "eager_map/byte_map.hpp"
 #include "eager_map/inspection.hpp"
-#include "map/eager_side.hpp"
 #include "must.hpp"
 #include "scratch.hpp"
 
@@ -20,7 +20,7 @@ namespace {
 
 using test::must;
 
-class eager_sides : public test::on_tmpfs, public ::testing::WithParamInterface<std::string> {
+class eager_byte_maps : public test::on_tmpfs, public ::testing::WithParamInterface<std::string> {
    protected:
     [[nodiscard]] result<map> try_open(const std::string& index, u64 most = 0) {
         map_options o;
@@ -40,7 +40,7 @@ class eager_sides : public test::on_tmpfs, public ::testing::WithParamInterface<
     [[nodiscard]] bool is_ordered() const { return GetParam() != "clht"; }
 };
 
-TEST_P(eager_sides, completed_operations_survive_a_kill) {
+TEST_P(eager_byte_maps, completed_operations_survive_a_kill) {
     const int ended = test::in_child([&] {
         map m = open();
         for (int i = 0; i < 500; ++i) must(m.put(std::to_string(i), std::to_string(i * 7)));
@@ -61,7 +61,7 @@ TEST_P(eager_sides, completed_operations_survive_a_kill) {
     }
 }
 
-TEST_P(eager_sides, operations_in_a_journalled_image_return_tickets) {
+TEST_P(eager_byte_maps, operations_in_a_journalled_image_return_tickets) {
     for (const medium_kind medium : {medium_kind::file, medium_kind::shm}) {
         SCOPED_TRACE(to_string(medium));
         map_options o;
@@ -89,7 +89,7 @@ TEST_P(eager_sides, operations_in_a_journalled_image_return_tickets) {
     }
 }
 
-TEST_P(eager_sides, statistics_cover_the_opening_and_the_operations) {
+TEST_P(eager_byte_maps, statistics_cover_the_opening_and_the_operations) {
     for (const medium_kind medium : {medium_kind::shm, medium_kind::file}) {
         SCOPED_TRACE(to_string(medium));
         const bool is_disk = medium == medium_kind::file;
@@ -152,7 +152,7 @@ TEST_P(eager_sides, statistics_cover_the_opening_and_the_operations) {
 }
 
 /// A walk ends soon after its visitor returns false, even if it returns true for later records.
-TEST_P(eager_sides, walk_ends_soon_after_the_visitor_returns_false) {
+TEST_P(eager_byte_maps, walk_ends_soon_after_the_visitor_returns_false) {
     map m = open();
     for (int i = 0; i < 4000; ++i) must(m.put(std::to_string(i), "v"));
     std::string cursor;
@@ -172,7 +172,7 @@ TEST_P(eager_sides, walk_ends_soon_after_the_visitor_returns_false) {
     EXPECT_EQ(rest.size() + visited, 4000U) << "each is visited once";
 }
 
-TEST_P(eager_sides, conditional_writes_check_the_current_value) {
+TEST_P(eager_byte_maps, conditional_writes_check_the_current_value) {
     map m = open();
     std::optional<std::string> asked = "never";
     const auto answer = [&](bool yes) {
@@ -203,7 +203,7 @@ TEST_P(eager_sides, conditional_writes_check_the_current_value) {
     EXPECT_EQ(m.stats().records, 0U);
 }
 
-TEST_P(eager_sides, longest_value_is_accepted_and_a_longer_one_refused) {
+TEST_P(eager_byte_maps, longest_value_is_accepted_and_a_longer_one_refused) {
     if (GetParam() != "clht") return;  // the limit is the map's, not the index's
     map m = open();
     for (const std::size_t more : {0U, 1U}) {
@@ -223,7 +223,7 @@ TEST_P(eager_sides, longest_value_is_accepted_and_a_longer_one_refused) {
     EXPECT_EQ(m.stats().records, 2U);
 }
 
-TEST_P(eager_sides, modify_changes_the_current_value) {
+TEST_P(eager_byte_maps, modify_changes_the_current_value) {
     map m = open();
     const auto count = [](std::optional<std::string_view> old, std::string& fresh) {
         fresh = std::to_string(old ? std::stoi(std::string(*old)) + 1 : 1);
@@ -243,7 +243,7 @@ TEST_P(eager_sides, modify_changes_the_current_value) {
 }
 
 // A condition and its write are atomic.
-TEST_P(eager_sides, concurrent_modifications_are_all_counted) {
+TEST_P(eager_byte_maps, concurrent_modifications_are_all_counted) {
     map m = open();
     constexpr int each = 2'000;
     std::vector<std::thread> all;
@@ -273,7 +273,7 @@ TEST_P(eager_sides, concurrent_modifications_are_all_counted) {
 }
 
 // The count is unknown after a crash, or after a program that does not count.
-TEST_P(eager_sides, record_count_is_known_after_a_clean_close) {
+TEST_P(eager_byte_maps, record_count_is_known_after_a_clean_close) {
     for (const medium_kind medium : {medium_kind::shm, medium_kind::file}) {
         SCOPED_TRACE(static_cast<int>(medium));
         std::filesystem::remove(file);
@@ -311,7 +311,7 @@ TEST_P(eager_sides, record_count_is_known_after_a_clean_close) {
 }
 
 // The audit compares the records that it finds with the stored count.
-TEST_P(eager_sides, wrong_record_count_is_reported_by_an_audit) {
+TEST_P(eager_byte_maps, wrong_record_count_is_reported_by_an_audit) {
     {
         map m = open();
         must(m.put("k", "v"));
@@ -326,7 +326,7 @@ TEST_P(eager_sides, wrong_record_count_is_reported_by_an_audit) {
     EXPECT_FALSE(eager_inspection::open(file).audit().ok());
 }
 
-TEST_P(eager_sides, walk_visits_each_record_once) {
+TEST_P(eager_byte_maps, walk_visits_each_record_once) {
     map m = open();
     std::set<std::string> wanted{""};
     must(m.put("", "the empty key"));
@@ -347,7 +347,7 @@ TEST_P(eager_sides, walk_visits_each_record_once) {
     }
 }
 
-TEST_P(eager_sides, ordered_indexes_scan_in_both_directions) {
+TEST_P(eager_byte_maps, ordered_indexes_scan_in_both_directions) {
     map m = open();
     std::map<std::string, std::string> model;
     for (int i = 0; i < 500; ++i) {
@@ -380,7 +380,7 @@ TEST_P(eager_sides, ordered_indexes_scan_in_both_directions) {
     EXPECT_EQ(met, wanted);
 }
 
-TEST_P(eager_sides, a_child_of_fork_changes_nothing_of_its_parents_map) {
+TEST_P(eager_byte_maps, a_child_of_fork_changes_nothing_of_its_parents_map) {
     map m = open();
     must(m.put("k", "parent"));
     EXPECT_DEATH((void)m.put("k", "child"), "holdfast: fatal: .*child of fork");
@@ -392,7 +392,7 @@ TEST_P(eager_sides, a_child_of_fork_changes_nothing_of_its_parents_map) {
 }
 
 // The visitor may stop at the first record, so the following long ones are not copied before it.
-TEST_P(eager_sides, scans_copy_no_long_value_ahead) {
+TEST_P(eager_byte_maps, scans_copy_no_long_value_ahead) {
     map m = open();
     if (!is_ordered()) return;
     constexpr std::size_t size = std::size_t{900} << 10;
@@ -411,7 +411,7 @@ TEST_P(eager_sides, scans_copy_no_long_value_ahead) {
     EXPECT_EQ(met, "dba");
 }
 
-TEST_P(eager_sides, get_many_finds_the_existing_keys) {
+TEST_P(eager_byte_maps, get_many_finds_the_existing_keys) {
     map m = open();
     must(m.put("a", "1"));
     must(m.put("c", "3"));
@@ -421,7 +421,7 @@ TEST_P(eager_sides, get_many_finds_the_existing_keys) {
     EXPECT_EQ(found, (std::map<std::size_t, std::string>{{0, "1"}, {2, "3"}}));
 }
 
-TEST_P(eager_sides, full_region_keeps_working) {
+TEST_P(eager_byte_maps, full_region_keeps_working) {
     map m = open(u64{4} << 20);
     std::optional<error> refused;
     int n = 0;
@@ -443,7 +443,7 @@ TEST_P(eager_sides, full_region_keeps_working) {
     }
 }
 
-TEST_P(eager_sides, inspection_changes_nothing) {
+TEST_P(eager_byte_maps, inspection_changes_nothing) {
     {
         map m = open();
         must(m.put("k", "v"));
@@ -459,7 +459,7 @@ TEST_P(eager_sides, inspection_changes_nothing) {
     EXPECT_EQ(m.remove("k").error().code, errc::denied);
 }
 
-TEST_P(eager_sides, opening_as_another_kind_is_refused) {
+TEST_P(eager_byte_maps, opening_as_another_kind_is_refused) {
     {
         map m = open();
     }
@@ -490,7 +490,7 @@ TEST(eager_side_opening, region_of_another_discipline_is_refused) {
     EXPECT_EQ(opened.error().code, errc::incompatible);
 }
 
-INSTANTIATE_TEST_SUITE_P(, eager_sides, ::testing::ValuesIn(eager_index_names()),
+INSTANTIATE_TEST_SUITE_P(, eager_byte_maps, ::testing::ValuesIn(eager_index_names()),
                          [](const auto& one) { return one.param; });
 
 }  // namespace

@@ -3,7 +3,7 @@
 #include <holdfast/map.hpp>
 
 #include "base/random.hpp"
-#include "map/engine.hpp"
+#include "checkpoint_map/engine.hpp"
 #include "map/inspect.hpp"
 #include "must.hpp"
 #include "scratch.hpp"

@@ -3,8 +3,8 @@
 #include <holdfast/map.hpp>
 
 #include "base/random.hpp"
+#include "checkpoint_map/engine.hpp"
 #include "index/masstree/inlined/log.hpp"
-#include "map/engine.hpp"
 #include "map/inspect.hpp"
 #include "must.hpp"
 #include "scratch.hpp"

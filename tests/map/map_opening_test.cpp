@@ -3,8 +3,8 @@
 #include <holdfast/snapshot.hpp>
 
 #include "checkpoint/checkpoint_area.hpp"
+#include "checkpoint_map/engine.hpp"
 #include "index/masstree/adapters.hpp"
-#include "map/engine.hpp"
 #include "map/inspect.hpp"
 #include "must.hpp"
 #include "persist/counters.hpp"

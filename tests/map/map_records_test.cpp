@@ -2,9 +2,9 @@
 // before it was stored.
 #include <holdfast/map.hpp>
 
+#include "checkpoint_map/engine.hpp"
 #include "copied.hpp"
 #include "index/masstree/formats.hpp"
-#include "map/engine.hpp"
 #include "map/inspect.hpp"
 #include "must.hpp"
 #include "scratch.hpp"

@@ -5,8 +5,8 @@
 
 #include <holdfast/map.hpp>
 
+#include "checkpoint_map/engine.hpp"
 #include "index/masstree/inspection.hpp"
-#include "map/engine.hpp"
 #include "map/inspect.hpp"
 #include "must.hpp"
 

@@ -281,7 +281,7 @@ TEST_F(tree_with_damage, scan_reports_slices_that_are_not_canonical) {
     n.keys[slot] = slice;
     for (const unsigned length : {7U, tree::longer, tree::longer + 1}) {
         n.lengths = tree::with_length_class(lengths, slot, length);
-        // another key: its record's checksum contradicts it (src/map/map_read.cpp)
+        // another key: its record's checksum contradicts it (src/checkpoint_map/read.cpp)
         if (length == 7) {
             EXPECT_EQ(scanned(), keys);
         } else {

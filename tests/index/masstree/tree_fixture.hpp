@@ -1,7 +1,7 @@
 // tree_fixture.hpp: a tree of any discipline in a region of its own, for tests and benchmarks.
 #pragma once
 
-#include "map/engine.hpp"
+#include "checkpoint_map/engine.hpp"
 #include "must.hpp"
 
 #include <gtest/gtest.h>

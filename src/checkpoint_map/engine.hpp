@@ -1,8 +1,8 @@
-// engine.hpp: brings up a region with epochs, heap and one Masstree, for any discipline of the
+// checkpoint_map/engine.hpp: brings up a region with epochs, heap and one Masstree, for any discipline of the
 // checkpoint family.
 //
 // Purpose. Assembles the rooms in the order of the recovery driver: superblock (open_region),
-// external log, allocator, root, session. map.cpp uses it with incll; benchmarks and tests also
+// external log, allocator, root, session. checkpoint_map.cpp uses it with incll; benchmarks and tests also
 // with the other disciplines.
 //
 // Recovery. When open() returns, operations can run; its cost does not depend on the region's size.
@@ -318,6 +318,17 @@ result<bool> engine<D>::run_pass(const std::function<bool()>& stopped) {
     auto cleared = checkpoint().clear_failed();
     if (!cleared) return tl::unexpected(cleared.error());
     return true;
+}
+
+/// Opens a copied region, which recovers it, and closes it cleanly.
+template <any_discipline D>
+result<void> settle_tree(const std::filesystem::path& image) {
+    engine_options options;
+    options.file.mode = open_mode::open_existing;
+    options.epochs.epoch = no_clock;
+    options.background_pass = false;
+    auto opened = engine<D>::open(image, options);
+    return opened ? (*opened)->close() : tl::unexpected(opened.error());
 }
 
 template <any_discipline D>

@@ -1,9 +1,9 @@
-#include "map/eager_side.hpp"
+#include "eager_map/byte_map.hpp"
 
 #include "base/clock.hpp"
 #include "base/damage.hpp"
+#include "eager_map/inspection.hpp"
 #include "index/common/keys.hpp"
-#include "map/map_impl.hpp"
 
 #include <algorithm>
 #include <array>
@@ -13,8 +13,8 @@
 
 namespace hf {
 
-result<std::unique_ptr<eager_side>> eager_side::open(const std::filesystem::path& path,
-                                                     const map_options& options) {
+result<std::unique_ptr<map_engine>> eager_byte_map::open(const std::filesystem::path& path,
+                                                         const map_options& options) {
     const u64 start = now_ns();
     eager_map_options o;
     o.region = options.region;
@@ -22,20 +22,18 @@ result<std::unique_ptr<eager_side>> eager_side::open(const std::filesystem::path
     o.epoch = options.epoch;
     auto engine = detail::open_engine<std::string_view, std::string>(path, o);
     if (!engine) return tl::unexpected(engine.error());
-    std::unique_ptr<eager_side> made(new eager_side(std::move(*engine)));
+    std::unique_ptr<eager_byte_map> made(new eager_byte_map(std::move(*engine)));
     made->opening_ns_ = now_ns() - start;
-    return made;
+    return std::unique_ptr<map_engine>(std::move(made));
 }
 
-eager_side::stripe& eager_side::stripe_of(std::string_view key) const noexcept {
+eager_byte_map::stripe& eager_byte_map::stripe_of(std::string_view key) const noexcept {
     return (*stripes_)[byte_keys::hash(key) % stripes];
 }
 
-result<void> eager_side::check_writable() const {
-    const region& r = space().file();
-    if (!r.read_only()) return space().accepts_writes();
-    return failure({errc::denied, "write to the map", r.path().string(),
-                    "it was opened for inspection", "open it for writing"});
+result<void> eager_byte_map::check_writable() const {
+    if (file().read_only()) return failure(map_detail::not_writable(file()));
+    return space().accepts_writes();
 }
 
 namespace {
@@ -45,8 +43,8 @@ enum class what_was_found : u8 { nothing, value, long_one };
 /// `found` may call the map, so it is called after the operation that found its value has ended.
 /// Values are copied for a few keys at a time; values over 64 KiB are not copied but looked up
 /// again, one by one.
-std::size_t eager_side::get_many(std::span<const std::string_view> keys,
-                                 const map::finder& found) const {
+std::size_t eager_byte_map::get_many(std::span<const std::string_view> keys,
+                                     const map::finder& found) const {
     constexpr std::size_t at_once = 16;
     constexpr std::size_t long_value = std::size_t{64} << 10;
     std::array<std::string, at_once> values;
@@ -73,7 +71,8 @@ std::size_t eager_side::get_many(std::span<const std::string_view> keys,
 
 // ----------------------------------------------------------------------------------------- writes
 
-result<write_outcome> eager_side::put(stripe& held, std::string_view key, std::string_view value) {
+result<write_outcome> eager_byte_map::put(stripe& held, std::string_view key,
+                                          std::string_view value) {
     auto fresh = engine_->put(key, value);
     if (!fresh && fresh.error().code == errc::no_space) {
         space().reclaim();
@@ -84,14 +83,14 @@ result<write_outcome> eager_side::put(stripe& held, std::string_view key, std::s
     return outcome(true, !*fresh);
 }
 
-write_outcome eager_side::remove(stripe& held, std::string_view key) {
+write_outcome eager_byte_map::remove(stripe& held, std::string_view key) {
     const bool was_there = engine_->remove(key);
     if (was_there) held.records.fetch_sub(1, std::memory_order_relaxed);
     return outcome(was_there, was_there);
 }
 
-result<write_outcome> eager_side::store(std::string_view key, std::string_view value,
-                                        const write_condition* allowed) {
+result<write_outcome> eager_byte_map::store(std::string_view key, std::string_view value,
+                                            const write_condition* allowed) {
     if (auto ok = check_writable(); !ok) return tl::unexpected(ok.error());
     stripe& mine = stripe_of(key);
     const std::lock_guard lock(mine.mutex);
@@ -105,8 +104,8 @@ result<write_outcome> eager_side::store(std::string_view key, std::string_view v
     return put(mine, key, value);
 }
 
-result<write_outcome> eager_side::erase(std::string_view key,
-                                        const std::function<bool(std::string_view)>& allowed) {
+result<write_outcome> eager_byte_map::erase(std::string_view key,
+                                            const std::function<bool(std::string_view)>& allowed) {
     if (auto ok = check_writable(); !ok) return tl::unexpected(ok.error());
     stripe& mine = stripe_of(key);
     const std::lock_guard lock(mine.mutex);
@@ -118,9 +117,7 @@ result<write_outcome> eager_side::erase(std::string_view key,
     return remove(mine, key);
 }
 
-result<write_outcome> eager_side::change(
-    std::string_view key,
-    const std::function<map::edit(std::optional<std::string_view>, std::string&)>& change) {
+result<write_outcome> eager_byte_map::change(std::string_view key, const modification& change) {
     if (auto ok = check_writable(); !ok) return tl::unexpected(ok.error());
     stripe& mine = stripe_of(key);
     const std::lock_guard lock(mine.mutex);
@@ -147,7 +144,7 @@ namespace {
 
 using records_seen = std::vector<std::pair<std::string, std::string>>;
 
-/// The first batch is small because most scans are short (map_read.cpp).
+/// The first batch is small because most scans are short (checkpoint_map/read.cpp).
 constexpr std::size_t first_of_batches = 10;
 constexpr std::size_t batch_growth = 4;
 constexpr std::size_t most_batch_bytes = std::size_t{1} << 20;
@@ -165,8 +162,8 @@ void check_order(const records_seen& batch, bool backwards) {
 
 }  // namespace
 
-result<std::size_t> eager_side::scan(std::optional<std::string_view> from, bool exclusive,
-                                     bool backwards, const map::visitor& visit) const {
+result<std::size_t> eager_byte_map::scan(std::optional<std::string_view> from, bool exclusive,
+                                         bool backwards, const map::visitor& visit) const {
     if (!engine_->is_ordered()) {
         return failure({errc::usage, "scan the map", space().file().path().string(),
                         "its index, " + std::string(index()) + ", has no order",
@@ -209,10 +206,16 @@ result<std::size_t> eager_side::scan(std::optional<std::string_view> from, bool 
     }
 }
 
+result<std::size_t> eager_byte_map::walk(std::string& cursor, std::size_t about,
+                                         const map::visitor& visit) const {
+    if (is_ordered()) return map_engine::walk(cursor, about, visit);
+    return walk_parts(cursor, about, visit);
+}
+
 /// Each part is visited completely and without copies: unordered records cannot be resumed in the
 /// middle of a part.
-std::size_t eager_side::walk(std::string& cursor, std::size_t about,
-                             const map::visitor& visit) const {
+std::size_t eager_byte_map::walk_parts(std::string& cursor, std::size_t about,
+                                       const map::visitor& visit) const {
     u64 part = 0;
     std::from_chars(cursor.data(), cursor.data() + cursor.size(), part);
     std::size_t visited = 0;
@@ -229,7 +232,7 @@ std::size_t eager_side::walk(std::string& cursor, std::size_t about,
 
 // ---------------------------------------------------------------------------------------- figures
 
-std::optional<u64> eager_side::records() const {
+std::optional<u64> eager_byte_map::records() const {
     const std::optional<u64> before = space().records_at_opening();
     if (!before) return std::nullopt;
     auto n = static_cast<std::int64_t>(*before);
@@ -237,7 +240,7 @@ std::optional<u64> eager_side::records() const {
     return static_cast<u64>(std::max<std::int64_t>(n, 0));
 }
 
-std::optional<u64> eager_side::count_within(std::chrono::nanoseconds patience) const {
+std::optional<u64> eager_byte_map::count_within(std::chrono::nanoseconds patience) const {
     const u64 end = now_ns() + static_cast<u64>(patience.count());
     u64 n = 0;
     bool in_time = true;
@@ -250,13 +253,13 @@ std::optional<u64> eager_side::count_within(std::chrono::nanoseconds patience) c
     } else {
         std::string cursor;
         do {
-            static_cast<void>(walk(cursor, 1, count));
+            static_cast<void>(walk_parts(cursor, 1, count));
         } while (!cursor.empty() && in_time);
     }
     return in_time ? std::optional<u64>(n) : std::nullopt;
 }
 
-result<void> eager_side::close() {
+result<void> eager_byte_map::close() {
     std::optional<u64> n = records();
     if (!n && !space().file().read_only()) {
         try {
@@ -270,35 +273,23 @@ result<void> eager_side::close() {
     return space().close(n);
 }
 
-statistics eager_side::stats() const {
-    statistics s;
-    const region& file = space().file();
-    s.epoch = space().current_epoch();
-    s.durable_epoch = space().durable_epoch();
-    s.generation = file.super().generation;
-    s.recovered = !file.was_clean();
+result<audit_report> eager_byte_map::audit() {
+    if (auto swept = wait_for_sweep(); !swept) return tl::unexpected(swept.error());
+    return audit_live(space(), [this](heap_audit& a) { engine_->audit(a); });
+}
+
+statistics eager_byte_map::stats() const {
+    statistics s = map_detail::common_statistics(*this);
+    s.generation = file().super().generation;
     s.recovery_ns = opening_ns_;
     s.recovered_records = space().recovered_records();
     if (const epoch_manager* const epochs = space().epochs()) {
         s.pause = epochs->pauses();
         s.journal = epochs->journal_numbers();
     }
-    const persist_counters counted = total_persist_counters();
-    s.flushes = counted.flushes;
-    s.fences = counted.fences;
-    s.flushed_bytes = counted.flushed_bytes;
-    s.region_bytes = file.size();
-    s.most_bytes = file.max_pages() * layout::page_size;
     s.free_bytes = std::min(s.region_bytes, space().heap().free_bytes());
     s.allocated_bytes = s.region_bytes - s.free_bytes;
     s.records = records();
-    s.discipline = to_string(discipline::eager);
-    s.index = index();
-    s.medium = to_string(file.med().kind());
-    s.image = to_string(file.med().is_atomic() ? image_kind::journalled : image_kind::shared);
-    s.flush_instruction = to_string(file.med().instruction());
-    s.fence_latency_ns = file.med().fence_latency_ns();
-    s.path = file.path().string();
     return s;
 }
 

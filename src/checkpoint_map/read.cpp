@@ -1,17 +1,15 @@
-// map_read.cpp: the public map's reads.
+// checkpoint_map/read.cpp: reads.
 //
 // A large value (size_class.hpp) must not delay the epoch's end while megabytes are copied: get()
 // pins its extent, leaves the operation, and copies then.
-#include "map/map_impl.hpp"
-#include "map/read_batch.hpp"
+#include "checkpoint_map/checkpoint_map.hpp"
+#include "checkpoint_map/read_batch.hpp"
 
 #include <algorithm>
 #include <array>
 #include <cstring>
 
 namespace hf {
-
-using map_detail::check_key;
 
 /// Copies in place if the length is the same, which is common for repeated reads.
 inline void replace(std::string& out, std::string_view value) {
@@ -22,9 +20,8 @@ inline void replace(std::string& out, std::string_view value) {
     }
 }
 
-/// Throws damage.
-inline bool map::impl::get(std::string_view key, std::string& out) const {
-    engine<incll_discipline>& e = live();
+bool checkpoint_map::get(std::string_view key, std::string& out) const {
+    engine<incll_discipline>& e = machine();
     tree_type& t = e.tree();
     t.prefetch_hint(key);
     lane& l = e.epochs().my_lane();
@@ -53,48 +50,24 @@ inline bool map::impl::get(std::string_view key, std::string& out) const {
     if (pinned) [[unlikely]] {
         out.assign(value);
     }
-    if (verifies_reads) t.check_value(key, head, out, offset);
+    if (verifies_reads_) t.check_value(key, head, out, offset);
     return true;
 }
 
-void map::prefetch(std::span<const std::string_view> keys) const {
-    if (impl_->machine == nullptr) return;
+void checkpoint_map::prefetch(std::span<const std::string_view> keys) const {
     try {
         while (!keys.empty()) {
-            const auto group = keys.first(std::min(keys.size(), impl::tree_type::most_finds));
+            const auto group = keys.first(std::min(keys.size(), tree_type::most_finds));
             keys = keys.subspan(group.size());
-            const operation op(impl_->checkpoint());
-            impl_->tree().prefetch(op, group);
+            const operation op(checkpoint());
+            tree().prefetch(op, group);
         }
     } catch (const damage&) {  // NOLINT(bugprone-empty-catch): a get() of the key will report it
     }
 }
 
-result<bool> map::get(std::string_view key, std::string& out) const {
-    if (auto ok = check_key(key); !ok) return tl::unexpected(ok.error());
-    if (impl_->eager) [[unlikely]] {
-        return impl_->meeting_eager_damage(
-            "read from the map", [&]() -> result<bool> { return impl_->eager->get(key, out); });
-    }
-    return impl_->meeting_damage("read from the map",
-                                 [&]() -> result<bool> { return impl_->get(key, out); });
-}
-
-result<std::size_t> map::get_many(std::span<const std::string_view> keys,
-                                  const finder& found) const {
-    for (const std::string_view key : keys) {
-        if (auto ok = check_key(key); !ok) return tl::unexpected(ok.error());
-    }
-    if (impl_->eager) {
-        return impl_->meeting_eager_damage("read from the map", [&]() -> result<std::size_t> {
-            return impl_->eager->get_many(keys, found);
-        });
-    }
-    return impl_->meeting_damage("read from the map", [&] { return impl_->get_many(keys, found); });
-}
-
-result<std::size_t> map::impl::get_many(std::span<const std::string_view> keys,
-                                        const finder& found) const {
+std::size_t checkpoint_map::get_many(std::span<const std::string_view> keys,
+                                     const map::finder& found) const {
     constexpr std::size_t at_once = tree_type::most_finds;
     std::array<tree_type::cell, at_once> cells{};
     std::size_t count = 0;
@@ -116,7 +89,7 @@ result<std::size_t> map::impl::get_many(std::span<const std::string_view> keys,
         }
         batch.complete();
         for (const read_batch::piece& p : batch) {
-            if (verifies_reads && p.offset != 0) {
+            if (verifies_reads_ && p.offset != 0) {
                 tree().check_value(keys[p.number], p.head(), batch.value(p), p.offset);
             }
             found(p.number, batch.value(p));
@@ -180,64 +153,16 @@ struct taker {
 
 }  // namespace
 
-result<std::size_t> map::scan(std::string_view from, const visitor& visit, bool exclusive) const {
-    if (auto ok = check_key(from); !ok) return tl::unexpected(ok.error());
-    if (impl_->eager) {
-        return impl_->meeting_eager_damage(
-            "read from the map", [&] { return impl_->eager->scan(from, exclusive, false, visit); });
-    }
+result<std::size_t> checkpoint_map::scan(std::optional<std::string_view> from, bool exclusive,
+                                         bool backwards, const map::visitor& visit) const {
     const auto fill = [&](const auto& start, bool without, read_batch& batch) {
-        operation op(impl_->checkpoint());
-        return impl_->tree().scan(op, *start, without, taker{op, impl_->tree(), batch});
+        operation op(checkpoint());
+        const taker into{op, tree(), batch};
+        return backwards ? tree().scan_backward(op, start, without, into)
+                         : tree().scan(op, *start, without, into);
     };
-    return impl_->meeting_damage("read from the map", [&] {
-        impl_->tree().prefetch_hint(from);
-        return deliver(impl_->tree(), impl_->verifies_reads, from, exclusive, visit, fill);
-    });
-}
-
-result<std::size_t> map::scan_backward(std::optional<std::string_view> from, const visitor& visit,
-                                       bool exclusive) const {
-    if (from) {
-        if (auto ok = check_key(*from); !ok) return tl::unexpected(ok.error());
-    }
-    if (impl_->eager) {
-        return impl_->meeting_eager_damage(
-            "read from the map", [&] { return impl_->eager->scan(from, exclusive, true, visit); });
-    }
-    const auto fill = [&](const auto& start, bool without, read_batch& batch) {
-        operation op(impl_->checkpoint());
-        return impl_->tree().scan_backward(op, start, without, taker{op, impl_->tree(), batch});
-    };
-    return impl_->meeting_damage("read from the map", [&] {
-        return deliver(impl_->tree(), impl_->verifies_reads, from, exclusive, visit, fill);
-    });
-}
-
-result<std::size_t> map::walk(std::string& cursor, std::size_t about, const visitor& visit) const {
-    if (impl_->eager && !impl_->eager->is_ordered()) {
-        return impl_->meeting_eager_damage("read from the map", [&]() -> result<std::size_t> {
-            return impl_->eager->walk(cursor, about, visit);
-        });
-    }
-    // The cursor is 'k' and the last key visited, because the empty key is valid, too.
-    const bool begins = cursor.empty();
-    const std::string from = begins ? "" : cursor.substr(1);
-    std::size_t left = std::max<std::size_t>(about, 1);
-    bool over = true;
-    auto walked = scan(
-        from,
-        [&](std::string_view key, std::string_view value) {
-            const bool goes_on = visit(key, value) && --left != 0;
-            if (!goes_on) {
-                over = false;
-                cursor.assign("k").append(key);
-            }
-            return goes_on;
-        },
-        !begins);
-    if (walked && over) cursor.clear();
-    return walked;
+    if (!backwards) tree().prefetch_hint(*from);
+    return deliver(tree(), verifies_reads_, from, exclusive, visit, fill);
 }
 
 }  // namespace hf

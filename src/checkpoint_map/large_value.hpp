@@ -11,7 +11,8 @@
 #include <holdfast/map.hpp>
 
 #include "base/check.hpp"
-#include "map/engine.hpp"
+#include "checkpoint_map/engine.hpp"
+#include "map_engine/map_engine.hpp"
 #include "persist/persist_point.hpp"
 
 #include <functional>
@@ -19,9 +20,6 @@
 #include <string_view>
 
 namespace hf {
-
-/// Called with the current value, or nullopt; false: the value is not replaced.
-using write_condition = std::function<bool(std::optional<std::string_view>)>;
 
 /// Frees a new record that was not stored, because of an error, a refused condition, or an
 /// exception thrown by the caller's function.
