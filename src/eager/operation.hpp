@@ -27,12 +27,12 @@
 // its lock held: a thread that reclaims it first makes everything under the lock durable.
 //
 // Invariants.
-//  O1  No store is published before persist_unpublished(); no operation returns or unlocks before
+//  I1  No store is published before persist_unpublished(); no operation returns or unlocks before
 //      persist_publication().
-//  O2  Everything that an operation returns or acts on is durable when it returns, whether the key
+//  I2  Everything that an operation returns or acts on is durable when it returns, whether the key
 //      was found or not.
-//  O3  A block is retired after the store that unlinked it is durable.
-//  O4  Out of space is an error of allocate(), before the first visible store.
+//  I3  A block is retired after the store that unlinked it is durable.
+//  I4  Out of space is an error of allocate(), before the first visible store.
 //
 // Persist order.
 //  P1  content < publication;  P2  publication < return, unlock, retirement.

@@ -10,10 +10,10 @@
 //              '- segments[0]: pages, kind, owner   '- end of file
 //
 // Invariants. Those of layout.hpp, and
-//  I5 All mapped bytes are allocated: no store into a region dies of a full disk.
-//  I6 Opening changes no byte of the file, clean or not, and neither does an attempt that fails.
-//  I7 A segment just grown reads as zeros.
-//  I8 One process has a region open for writing, once.
+//  I6 All mapped bytes are allocated: no store into a region dies of a full disk.
+//  I7 Opening changes no byte of the file, clean or not, and neither does an attempt that fails.
+//  I8 A segment just grown reads as zeros.
+//  I9 One process has a region open for writing, once.
 //
 // Persist order (the points in docs/persist_order.md bear these names).
 //  C1-C4 creation: file.hpp.

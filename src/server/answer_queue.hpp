@@ -9,9 +9,9 @@
 //                                          ^               ^               ^               ^
 //                                          sent_        gates_[0]       gates_[1]     appended_
 //
-// I1  sent_ <= gates_.front().begin <= appended_: bytes after a gate are not offered for sending.
-// I2  The gates' tickets ascend strictly; their beginnings ascend or are equal.
-// I3  size() includes waiting bytes: the connection bounds it.
+// A1  sent_ <= gates_.front().begin <= appended_: bytes after a gate are not offered for sending.
+// A2  The gates' tickets ascend strictly; their beginnings ascend or are equal.
+// A3  size() includes waiting bytes: the connection bounds it.
 //
 // Concurrency. None: owned by a connection's thread.
 #pragma once

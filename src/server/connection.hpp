@@ -10,12 +10,12 @@
 //                             |                      epoch is durable
 //                             +--- carried over input <--+
 //
-// I1  The connection waits for input only if the session has room for answers: a client that does
-//     not read its answers is not read from (session.hpp, I2).
-// I2  A session that has finished is closed after the last answer is sent.
-// I3  Each pending wait holds `shared_from_this`, so a handler never runs on a destroyed
+// C1  The connection waits for input only if the session has room for answers: a client that does
+//     not read its answers is not read from (session.hpp, S2).
+// C2  A session that has finished is closed after the last answer is sent.
+// C3  Each pending wait holds `shared_from_this`, so a handler never runs on a destroyed
 //     connection.
-// I4  While the connection waits for input, no carried input is fresh, and the session is neither
+// C4  While the connection waits for input, no carried input is fresh, and the session is neither
 //     finished nor blocked: only input changes that. So carried input is fresh only before input
 //     ends.
 // I5  At most one wait for input, and one for space in the socket, is pending.

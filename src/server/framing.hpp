@@ -12,8 +12,8 @@
 //     |                  |----------------->|  dropping n bytes          |--> reading a line
 //     +------------------+                  +----------------------------+
 //
-// I1  Between two calls the unconsumed bytes do not change; more may be appended.
-// I2  Each byte of a line is searched for a line feed once; of a long get, at most twice.
+// F1  Between two calls the unconsumed bytes do not change; more may be appended.
+// F2  Each byte of a line is searched for a line feed once; of a long get, at most twice.
 //
 // Long gets. get is the one command whose length a client cannot bound. Up to max_get_line a get is
 // a line like any other. A longer one is passed on in pieces, cut after a blank: its beginning

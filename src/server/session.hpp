@@ -3,16 +3,16 @@
 // Purpose. Consumes bytes, appends answers to an answer_queue, and changes the store. It uses
 // neither sockets nor threads, so tests and the fuzzer drive it byte by byte.
 //
-// I1  consume() depends on the stream, not on its packets: unconsumed bytes must be passed again,
+// S1  consume() depends on the stream, not on its packets: unconsumed bytes must be passed again,
 //     followed by more.
-// I2  Once the queue contains output_bound bytes, nothing more is executed: a get of many keys
+// S2  Once the queue contains output_bound bytes, nothing more is executed: a get of many keys
 //     stops between two keys and continues when there is room. So a client that does not read costs
 //     at most the bound and one value. While all clients together leave too much unread, the bound
 //     is smaller (total_output.hpp). It is fixed at the beginning of consume(), so that blocked()
 //     does not change by itself.
-// I3  One call of consume() executes a bounded number of requests, so that no client monopolises a
+// S3  One call of consume() executes a bounded number of requests, so that no client monopolises a
 //     thread.
-// I4  With --ack durable, the answer to every command that may write, whatever its outcome, is held
+// S4  With --ack durable, the answer to every command that may write, whatever its outcome, is held
 //     until the epoch in which the outcome was true is durable. Answers to reads are not held for
 //     themselves.
 //

@@ -1,13 +1,13 @@
 // server/total_output.hpp: the unread output of all connections together.
 //
-// Purpose. A client that does not read costs at most its own bound and one value (session.hpp, I2).
+// Purpose. A client that does not read costs at most its own bound and one value (session.hpp, S2).
 // A thousand such clients could still take gigabytes. So each connection adds its unread bytes to
 // one sum. While the sum is at its bound,
 //   - a session stops at small_bound unread bytes of its own, and continues when its client reads;
 //   - a value of large_data bytes or more, which does not fit below the bound, is not sent: the
 //     answer is memcached's "SERVER_ERROR out of memory writing get response".
 //
-// I1  The sum is at most: bound + small_bound and one short value for each connection + one turn of
+// T1  The sum is at most: bound + small_bound and one short value for each connection + one turn of
 //     each worker, because a connection reports its bytes once a turn, after it has tried to send.
 //
 // Concurrency. Any thread; relaxed, because the sum orders nothing.

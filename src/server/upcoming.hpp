@@ -3,7 +3,7 @@
 // Purpose. If a client pipelines requests, the next keys are known in advance. Their records are
 // prefetched together, so that the cache misses of these requests overlap.
 //
-// I1  take() is called for the lines of one input in order. The lines parsed ahead are those that
+// U1  take() is called for the lines of one input in order. The lines parsed ahead are those that
 //     will follow: the size in a line determines where the next one begins, whatever the request's
 //     outcome.
 //
@@ -30,7 +30,7 @@ class upcoming_requests {
     /// The request of `line`, which is part of `input`. Valid until the next call.
     const request& take(std::string_view input, std::string_view line, const store& records) {
         if (next_ == count_) look(input, line, records);
-        HF_ASSERT(lines_[next_] == line.data(), "I1: another line than was expected");
+        HF_ASSERT(lines_[next_] == line.data(), "U1: another line than was expected");
         return requests_[next_++];
     }
 

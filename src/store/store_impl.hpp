@@ -12,7 +12,7 @@
 //  I3  The flush mark on the medium is at least the one in memory: flush_all writes first, then
 //      publishes.
 //  I4  No record with a short header is stored before the store's own record says that such records
-//      may exist (store_record.hpp, I3): in the same epoch or an earlier one, so that no crash
+//      may exist (store_record.hpp, R3): in the same epoch or an earlier one, so that no crash
 //      leaves the record without it.
 // I2 and I3 make flush_all atomic: a write that checks before the mark is published is ordered
 // before the flush, and any later write of its key, which waits for the node's lock, is ordered

@@ -23,11 +23,11 @@
 //     | 0xd6  | 1 or 2  |                       |            |            | blocks      |         |
 //     +-------+---------+-----------------------+------------+------------+-------------+---------+
 //
-// I1  The map's checksum guarantees that a record's bytes, header and data, are what was written.
+// R1  The map's checksum guarantees that a record's bytes, header and data, are what was written.
 //     `check`, of version 1 and of the store's own record, covers the bytes before it (in a record:
 //     the low half of their checksum).
-// I2  A record is absent if its cas unique is at most the flush mark.
-// I3  A short header looks like the beginning of many values. So it is recognised only if the
+// R2  A record is absent if its cas unique is at most the flush mark.
+// R3  A short header looks like the beginning of many values. So it is recognised only if the
 //     store's own record, of version 2, says that such headers exist. That is written before the
 //     first of them, and epochs keep this order (store_impl.hpp, I4). Older programs then refuse
 //     the store.
@@ -66,7 +66,7 @@ struct decoded_header {
     record_header header;
     std::size_t size;  ///< in bytes; the data begins after it
 };
-/// `may_be_short`: the flag in the store's own record (I3). nullopt: damaged, or of a later
+/// `may_be_short`: the flag in the store's own record (R3). nullopt: damaged, or of a later
 /// version.
 [[nodiscard]] std::optional<decoded_header> decode_record(std::string_view bytes,
                                                           bool may_be_short) noexcept;
@@ -77,7 +77,7 @@ struct master_record {
     u64 flush_at = 0;    ///< when to flush, seconds since 1970; 0: never
     /// blocks of unique numbers used in addition to one for each session
     u64 spent_blocks = 0;
-    bool short_headers = false;  ///< records may have short headers (I3): version 2
+    bool short_headers = false;  ///< records may have short headers (R3): version 2
 };
 
 /// Writes master_record_bytes bytes.

@@ -6,7 +6,7 @@
 // incremented count durable first, and only then opens the block. So a client may remember a number
 // over a crash, and it is never reused.
 //
-// I1  A number that is returned is in a block that this session owns: it is next_, and at most
+// U1  A number that is returned is in a block that this session owns: it is next_, and at most
 //     last_. During open_block() next_ is greater than last_, and draw() returns nullopt.
 // Concurrency: draw() from any thread; open_block() under the caller's lock.
 #pragma once
@@ -48,7 +48,7 @@ class unique_numbers {
     void open_block(u64 block, u64 skip = 0) noexcept {
         HF_ASSERT(block < block_count && skip < u64{1} << block_bits, "a block of no numbers");
         HF_ASSERT(block << block_bits >= last_.load(std::memory_order_relaxed),
-                  "I1: a block that was opened before");
+                  "U1: a block that was opened before");
         const u64 first = (block << block_bits) + skip;
         next_.store(first == 0 ? 1 : first, std::memory_order_relaxed);
         last_.store(((block + 1) << block_bits) - 1, std::memory_order_release);

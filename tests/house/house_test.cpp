@@ -55,6 +55,9 @@ TEST(the_project, has_short_files) { expect_none(check_lengths(project())); }
 TEST(the_project, has_clean_lines) { expect_none(check_lines(project())); }
 TEST(the_project, has_snake_case_file_names) { expect_none(check_file_names(project())); }
 TEST(the_project, has_headers_that_introduce_themselves) { expect_none(check_headers(project())); }
+TEST(the_project, has_labels_that_are_unique_in_their_room) {
+    expect_none(check_labels(project()));
+}
 TEST(the_project, names_no_private_place) {
     expect_none(check_places(project(), parse_list(read("hosts.txt"))));
 }
@@ -182,6 +185,18 @@ TEST(headers, lets_a_c_header_have_an_include_guard) {
 }
 TEST(headers, notices_a_missing_introduction) {
     expect_one(check_headers({{"src/base/a.hpp", "#pragma once\n"}}), "src/base/a.hpp", 1);
+}
+
+TEST(labels, notices_one_that_two_headers_of_a_room_define) {
+    expect_one(check_labels({{"src/base/a.hpp", "// A.\n//  I1  One.\n"},
+                             {"src/base/b.hpp", "// B.\n// I1  Another.\n"}}),
+               "src/base/b.hpp", 2);
+}
+TEST(labels, may_be_the_same_in_two_rooms_and_be_referred_to) {
+    expect_none(check_labels({{"src/base/a.hpp", "// A.\n//  I1  One.\n//  I1  Again.\n"},
+                              {"src/base/b.hpp", "// By I1 and (I1).\n// I1: as in a.hpp.\n"},
+                              {"src/sync/a.hpp", "// A.\n//  I1  Another.\n"},
+                              {"src/base/a.cpp", "// I1  A hint.\n"}}));
 }
 
 TEST(places, notices_a_home_directory) {

@@ -265,6 +265,25 @@ violations check_headers(const files& project) {
     return found;
 }
 
+violations check_labels(const files& project) {
+    static const std::regex definition(R"(//\s+([A-Z]{1,2}[0-9]{1,2})\s+(?!to\b|and\b)\S.*)");
+    std::map<std::pair<std::string, std::string>, std::string> defined;  // room and label to path
+    violations found;
+    for (const auto& file : project) {
+        if (!file.is_header() || !file.path.starts_with("src/")) continue;
+        const std::string room = file.path.substr(0, file.path.rfind('/'));
+        for (std::size_t i = 0; i < file.lines.size() && file.lines[i].starts_with("//"); ++i) {
+            std::smatch match;
+            if (!std::regex_match(file.lines[i], match, definition)) continue;
+            const auto [first, is_new] = defined.try_emplace({room, match.str(1)}, file.path);
+            if (is_new || first->second == file.path) continue;
+            found.push_back({file.path, i + 1,
+                             "the label " + match.str(1) + " is defined by " + first->second});
+        }
+    }
+    return found;
+}
+
 violations check_places(const files& project, const std::set<std::string>& hosts) {
     // Written so that this file does not find itself.
     static const std::regex home(R"((^|[^\w.])/(hom[e]/\w|roo[t]/|User[s]/\w|wor[k]/))");

@@ -44,6 +44,9 @@ using layers = std::map<std::string, std::set<std::string>>;
 [[nodiscard]] violations check_file_names(const files& project);
 /// #pragma once, and an opening comment that says what the file is for.
 [[nodiscard]] violations check_headers(const files& project);
+/// A label of an invariant or an order (I1, P2) is defined by one header of its room. A definition
+/// is a line of a header's opening comment that begins with the label and a space.
+[[nodiscard]] violations check_labels(const files& project);
 /// No home directory, and no link to a host that is not on the list.
 [[nodiscard]] violations check_places(const files& project, const std::set<std::string>& hosts);
 /// A relative link of a page leads to a file or directory of the project.

@@ -6,12 +6,12 @@
 // the walk ends on any bytes. Violations are collected, never repaired. Not for trees in malloc's
 // memory, whose blocks cannot be audited.
 //
-// Checks, by the invariants of masstree.hpp:
-//  M1  a layer's root is a node, not deleted; layers occur only below slots of keys that continue;
-//  M2  the leaves of a layer are linked in the order of the interior nodes; low keys are the
-//      separators above; entries ascend and are in their leaf's range;
-//  M3  interior nodes have ascending keys within their own range, and one more child than keys;
-//  M4  no reachable node is marked deleted, or locked in a future generation;
+// Checks, with the invariants of masstree.hpp that they follow from:
+//  (M1) a layer's root is a node, not deleted; layers occur only below slots of keys that continue;
+//  (M2) the leaves of a layer are linked in the order of the interior nodes; low keys are the
+//       separators above; entries ascend and are in their leaf's range;
+//  (M3) interior nodes have ascending keys within their own range, and one more child than keys;
+//  (M4) no reachable node is marked deleted, or locked in a future generation;
 //  also: permutations are valid, value words have a known form, a record has the size of its block,
 //  and its tail repeats the slices above it; the discipline's words have a known form and no future
 //  epoch (audit_leaf and audit_interior of the adapter).
