@@ -36,8 +36,8 @@ result<void> checkpointed_region::read_epochs(const epoch_options& options) {
 }
 
 opening::opening(checkpointed_region& up, const checkpoint_options& options)
-    : up_(up), options_(options) {
-    driver_.add(recovery_phase::header, "epochs", [this] { return up_.read_epochs(options_); });
+    : up_(up), options_(options), driver_(up.steps()) {
+    driver_.add(recovery_phase::epochs, "epochs", [this] { return up_.read_epochs(options_); });
 }
 
 void opening::add_own(recovery_phase before) {

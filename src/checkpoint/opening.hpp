@@ -3,7 +3,7 @@
 // Purpose. Combines region, epochs and undo in the order that recovery requires, and lets
 // higher rooms add their steps. The recovery driver enforces the order.
 //
-//     opening up(std::move(file), options);        header:      the epochs are read
+//     opening up(std::move(file), options);        epochs:      the epochs are read
 //     up.add(recovery_phase::format, ...);
 //                                                  logs:        the external log is applied (R1)
 //     up.add(recovery_phase::allocator, ...);
@@ -60,6 +60,8 @@ class checkpointed_region {
     /// Reads the epochs. Afterwards epochs() and checkpoint() exist.
     [[nodiscard]] result<void> read_epochs(const epoch_options& options);
 
+    /// Of the whole opening, from the header on.
+    [[nodiscard]] recovery_driver& steps() noexcept { return opened_.steps; }
     [[nodiscard]] bool is_open() const noexcept { return state_ != nullptr; }
     [[nodiscard]] region& file() const noexcept { return *opened_.file; }
     /// Number of epochs replayed from a journal.
@@ -93,7 +95,7 @@ class opening {
 
     checkpointed_region& up_;
     const checkpoint_options options_;
-    recovery_driver driver_;
+    recovery_driver& driver_;
     bool applies_log_ = false;
     bool begins_ = false;
 };

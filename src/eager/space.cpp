@@ -76,9 +76,9 @@ result<std::unique_ptr<eager_space>> eager_space::create_volatile(
 
 result<void> eager_space::bring_up(const eager_options& options,
                                    const structures& open_structures) {
-    recovery_driver driver;
+    recovery_driver& driver = opened_.steps;
     if (opened_.journal != nullptr) {
-        driver.add(recovery_phase::header, "epochs", [&] { return read_epochs(options.epoch); });
+        driver.add(recovery_phase::epochs, "epochs", [&] { return read_epochs(options.epoch); });
     }
     driver.add(recovery_phase::allocator, "heap", [&] { return heap_->open(); });
     driver.add(recovery_phase::discipline, "session", [&] { return begin_session(); });

@@ -8,29 +8,33 @@
 namespace hf {
 
 const char* to_string(recovery_phase phase) noexcept {
-    constexpr const char* names[] = {"header",    "journal",    "upgrade",      "format", "logs",
-                                     "allocator", "discipline", "verification", "service"};
+    constexpr const char* names[] = {"header",       "journal", "upgrade",   "epochs",
+                                     "format",       "logs",    "allocator", "discipline",
+                                     "verification", "service"};
     return names[static_cast<unsigned>(phase)];
 }
 
 void recovery_driver::add(recovery_phase phase, std::string name,
                           std::function<result<void>()> step) {
-    HF_CHECK(!ran_, "a recovery step was added after the recovery");
+    HF_CHECK(!has_failed_, "a recovery step was added after one had failed");
     HF_CHECK(phase >= reached_, "the phases of a recovery don't go backwards");
     reached_ = phase;
-    steps_.push_back({std::move(name), std::move(step)});
+    steps_.push_back({phase, std::move(name), std::move(step)});
 }
 
 result<void> recovery_driver::run() {
-    HF_CHECK(!ran_, "a recovery runs once");
-    ran_ = true;
-    for (const named_step& step : steps_) {
+    HF_CHECK(!has_failed_, "a recovery goes on after a step had failed");
+    const auto added = std::exchange(steps_, {});
+    for (const named_step& step : added) {
         const u64 start = now_ns();
         auto done = step.run();
         times_.push_back({step.name, now_ns() - start});
         if (!done) {
+            has_failed_ = true;
             error e = std::move(done.error());
-            e.what += " (recovery step \"" + step.name + "\")";
+            if (step.phase >= recovery_phase::epochs) {
+                e.what += " (recovery step \"" + step.name + "\")";
+            }
             return failure(std::move(e));
         }
     }

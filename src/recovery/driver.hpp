@@ -1,14 +1,17 @@
 // recovery/driver.hpp: runs the recovery steps of a region in one fixed order.
 //
-// Purpose. Rooms add their steps bottom-up, each in a phase, and run() executes them in
-// the order in which they were added. Phases never go backwards: adding a step of an earlier phase
-// than the previous one is a programmer's error, which add() detects, and not a crash later.
+// Purpose. One driver accompanies a region from its path to its first operation. open_region()
+// (opening.hpp) begins it with the first phases and hands it on in opened_region; the rooms above
+// add their steps bottom-up, each in a phase, and run() executes those that were added since the
+// last run(), in their order. Phases never go backwards: adding a step of an earlier phase than the
+// previous one is a programmer's error, which add() detects, and not a crash later.
 //
-//     header -> journal -> upgrade -> format -> logs -> allocator -> discipline
+//     header -> journal -> upgrade -> epochs -> format -> logs -> allocator -> discipline
 //            -> verification -> service
 //
 // Recovery. A crash may interrupt each step, which is then run again from its start. If a step
-//  fails, recovery ends, and the error names the step.
+//  fails, recovery ends. From the phase `epochs` on the error names the step; earlier errors name
+//  the file and what is wrong with it.
 #pragma once
 
 #include <holdfast/result.hpp>
@@ -22,9 +25,10 @@
 namespace hf {
 
 enum class recovery_phase : u8 {
-    header,        ///< read and validate the superblock pair, the directories, the epoch record
-    journal,       ///< bring the base up to date (medium `file`)
+    header,        ///< read and validate the superblock pair and the directories
+    journal,       ///< apply the journal of the last session, if there is one; map the file
     upgrade,       ///< convert rooms' bytes of older formats
+    epochs,        ///< read the epoch record and determine the epoch that a crash interrupted
     format,        ///< prepare a new region for its first use
     logs,          ///< apply undo and redo logs of the discipline
     allocator,     ///< determine the heap's free space
@@ -41,9 +45,9 @@ struct step_time {
 
 class recovery_driver {
    public:
-    /// Aborts the process if a step of a later phase was added before.
+    /// Aborts the process if a step of a later phase was added before, or a step has failed.
     void add(recovery_phase phase, std::string name, std::function<result<void>()> step);
-    /// Call at most once.
+    /// Runs the steps added since the last call.
     [[nodiscard]] result<void> run();
     /// The executed steps, including a failed one.
     [[nodiscard]] std::vector<step_time> report() const { return times_; }
@@ -51,13 +55,14 @@ class recovery_driver {
 
    private:
     struct named_step {
+        recovery_phase phase;
         std::string name;
         std::function<result<void>()> run;
     };
     std::vector<named_step> steps_;
     recovery_phase reached_ = recovery_phase::header;
     std::vector<step_time> times_;
-    bool ran_ = false;
+    bool has_failed_ = false;
 };
 
 }  // namespace hf

@@ -36,32 +36,49 @@ result<std::unique_ptr<group>> group::open(const std::filesystem::path& path,
     auto opened = open_file(path, o);
     if (!opened) return tl::unexpected(opened.error());
     std::unique_ptr<group> g(new group);
+    const bool in_place = opened->journal == nullptr;
+    recovery_driver& steps = opened->steps;
+    steps.add(recovery_phase::epochs, "epochs", [&] { return g->read_epochs(*opened); });
+    steps.add(recovery_phase::format, "table", [&] { return g->check_table(o); });
+    steps.add(recovery_phase::logs, "log", [&] { return g->recover(); });
+    steps.add(recovery_phase::discipline, "session", [&] { return g->begin_session(o, in_place); });
+    steps.add(recovery_phase::discipline, "heap", [&]() -> result<void> {
+        ::madvise(g->file_->base(), g->file_->size(), MADV_DONTFORK);
+        g->heap_ = std::make_unique<heap>(*g->file_);
+        return g->heap_->open();
+    });
+    if (!o.keep_unreachable) {
+        steps.add(recovery_phase::verification, "unreachable blocks", [&]() -> result<void> {
+            change by = g->change_by(me);
+            g->reclaimed_ = reclaim_unreachable(*g->heap_, g->table(), by);
+            return {};
+        });
+    }
+    if (auto ok = steps.run(); !ok) return tl::unexpected(ok.error());
+    return g;
+}
+
+result<void> group::read_epochs(opened_region& opened) {
     epoch_options by_hand;
     by_hand.epoch = no_clock;
-    auto epochs = epoch_manager::open(*opened, by_hand);
+    auto epochs = epoch_manager::open(opened, by_hand);
     if (!epochs) return tl::unexpected(epochs.error());
-    const bool in_place = opened->journal == nullptr;
-    g->file_ = std::move(opened->file);
-    g->epochs_ = std::move(*epochs);
-    if (auto ok = g->check_table(o); !ok) return tl::unexpected(ok.error());
-    if (auto ok = g->recover(); !ok) return tl::unexpected(ok.error());
-    if (o.mode == group_mode::graph && g->file_->was_clean()) graph::empty_logs(*g->file_);
-    if (auto ok = g->epochs_->start(); !ok) return tl::unexpected(ok.error());
+    file_ = std::move(opened.file);
+    epochs_ = std::move(*epochs);
+    return {};
+}
+
+result<void> group::begin_session(const group_options& o, bool in_place) {
+    if (o.mode == group_mode::graph && file_->was_clean()) graph::empty_logs(*file_);
+    if (auto ok = epochs_->start(); !ok) return ok;
     if (o.mode == group_mode::graph) {
-        auto graph = graph_sections::open(*g->file_, o.graph);
+        auto graph = graph_sections::open(*file_, o.graph);
         if (!graph) return tl::unexpected(graph.error());
-        g->graph_ = std::move(*graph);
+        graph_ = std::move(*graph);
     } else if (in_place) {
-        g->undo_ = std::make_unique<first_touch>(*g->file_);
+        undo_ = std::make_unique<first_touch>(*file_);
     }
-    ::madvise(g->file_->base(), g->file_->size(), MADV_DONTFORK);
-    g->heap_ = std::make_unique<heap>(*g->file_);
-    if (auto ok = g->heap_->open(); !ok) return tl::unexpected(ok.error());
-    if (!o.keep_unreachable) {
-        change by = g->change_by(me);
-        g->reclaimed_ = reclaim_unreachable(*g->heap_, g->table(), by);
-    }
-    return g;
+    return {};
 }
 
 result<void> group::recover() {

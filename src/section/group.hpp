@@ -111,6 +111,8 @@ class group {
 
    private:
     group() = default;
+    [[nodiscard]] result<void> read_epochs(opened_region& opened);
+    [[nodiscard]] result<void> begin_session(const group_options& o, bool in_place);
     [[nodiscard]] result<void> recover();
     [[nodiscard]] result<void> check_table(const group_options& o);
     [[nodiscard]] result<void> check_mode(group_mode wanted);

@@ -42,16 +42,24 @@ result<std::unique_ptr<snapshot_machine>> snapshot_machine::open(const std::file
     auto opened = open_file(path, o);
     if (!opened) return tl::unexpected(opened.error());
     std::unique_ptr<snapshot_machine> m(new snapshot_machine);
-    auto d = epoch_manager::open(*opened, o.epochs);
-    if (!d) return tl::unexpected(d.error());
-    m->region_ = std::move(opened->file);
-    m->epochs_ = std::move(*d);
-    if (auto ok = m->epochs_->start(); !ok) return tl::unexpected(ok.error());
-    if (!m->region_->read_only()) {
-        const u64 bytes = std::min(m->memory().size(), o.bytes);
-        if (auto ok = m->grow(o.bytes - bytes); !ok) return tl::unexpected(ok.error());
-    }
-    m->epochs_->start_clock();
+    recovery_driver& steps = opened->steps;
+    steps.add(recovery_phase::epochs, "epochs", [&]() -> result<void> {
+        auto epochs = epoch_manager::open(*opened, o.epochs);
+        if (!epochs) return tl::unexpected(epochs.error());
+        m->region_ = std::move(opened->file);
+        m->epochs_ = std::move(*epochs);
+        return {};
+    });
+    steps.add(recovery_phase::discipline, "session", [&] { return m->epochs_->start(); });
+    steps.add(recovery_phase::discipline, "memory", [&]() -> result<void> {
+        if (m->region_->read_only()) return {};
+        return m->grow(o.bytes - std::min(m->memory().size(), o.bytes));
+    });
+    steps.add(recovery_phase::service, "clock", [&]() -> result<void> {
+        m->epochs_->start_clock();
+        return {};
+    });
+    if (auto ok = steps.run(); !ok) return tl::unexpected(ok.error());
     return m;
 }
 

@@ -28,8 +28,8 @@ result<void> transactional_region::close() {
 
 transaction_opening::transaction_opening(transactional_region& up,
                                          const transaction_options& options)
-    : up_(up), options_(options) {
-    driver_.add(recovery_phase::header, "epochs", [this] { return read_epochs(); });
+    : up_(up), options_(options), driver_(up.opened_.steps) {
+    driver_.add(recovery_phase::epochs, "epochs", [this] { return read_epochs(); });
     driver_.add(recovery_phase::logs, "commit records", [this] { return apply_logs(); });
     driver_.add(recovery_phase::allocator, "allocator", [this] { return open_heap(); });
     driver_.add(recovery_phase::discipline, "session", [this] { return begin_session(); });

@@ -1,7 +1,7 @@
 // transaction/opening.hpp: the one way to bring up a region of transactions, below what lies in it.
 //
 //     transactional_region up(std::move(opened));
-//     transaction_opening steps(up, options);          header:      the epochs are read
+//     transaction_opening steps(up, options);          epochs:      the epochs are read
 //                                                      logs:        commit records are applied (T3)
 //                                                      allocator:   the committed heap is opened
 //                                                      discipline:  the session begins (O1, O2)
@@ -81,7 +81,7 @@ class transaction_opening {
 
     transactional_region& up_;
     const transaction_options options_;
-    recovery_driver driver_;
+    recovery_driver& driver_;
 };
 
 }  // namespace hf

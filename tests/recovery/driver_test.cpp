@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <string>
 #include <utility>
 
 namespace hf {
@@ -52,12 +53,58 @@ TEST(recovery, without_steps_is_done) {
     EXPECT_EQ(driver.total_ns(), 0U);
 }
 
-TEST(recovery_death, runs_once) {
+// A region's first phases run before the rooms above know it; theirs follow in the same driver.
+TEST(recovery, goes_on_with_the_steps_that_were_added_since) {
     recovery_driver driver;
+    std::string order;
+    const auto add = [&](recovery_phase phase, const char* name) {
+        driver.add(phase, name, [&order, name]() -> result<void> {
+            order += std::string(name) + " ";
+            return {};
+        });
+    };
+    add(recovery_phase::header, "region");
     ASSERT_TRUE(driver.run());
-    EXPECT_DEATH((void)driver.run(), "runs once");
+    EXPECT_EQ(order, "region ");
+    recovery_driver moved = std::move(driver);
+    order.clear();
+    moved.add(recovery_phase::epochs, "epochs", [&order]() -> result<void> {
+        order += "epochs ";
+        return {};
+    });
+    ASSERT_TRUE(moved.run());
+    EXPECT_EQ(order, "epochs ");
+    EXPECT_EQ(moved.report().size(), 2U);
+}
+
+// Such an error names the file and what is wrong with it; the step would tell a user nothing.
+TEST(recovery, names_no_step_of_the_phases_before_epochs) {
+    recovery_driver driver;
+    driver.add(recovery_phase::upgrade, "upgrade", []() -> result<void> {
+        return failure({errc::corrupt, "open the region", "a.hf", "torn", "restore"});
+    });
+    const auto done = driver.run();
+    ASSERT_FALSE(done);
+    EXPECT_EQ(done.error().to_string(), "cannot open the region (a.hf): torn; restore");
+}
+
+TEST(recovery_death, ends_with_a_step_that_failed) {
+    recovery_driver driver;
+    driver.add(recovery_phase::logs, "log", []() -> result<void> {
+        return failure({errc::corrupt, "apply the log", "a.hf", "torn", "restore"});
+    });
+    ASSERT_FALSE(driver.run());
+    EXPECT_DEATH((void)driver.run(), "after a step had failed");
     EXPECT_DEATH(driver.add(recovery_phase::service, "late", [] { return result<void>{}; }),
-                 "after the recovery");
+                 "after one had failed");
+}
+
+TEST(recovery_death, refuses_a_step_of_an_earlier_phase_after_a_run) {
+    recovery_driver driver;
+    driver.add(recovery_phase::logs, "log", [] { return result<void>{}; });
+    ASSERT_TRUE(driver.run());
+    EXPECT_DEATH(driver.add(recovery_phase::epochs, "epochs", [] { return result<void>{}; }),
+                 "don't go backwards");
 }
 
 TEST(recovery_death, refuses_a_step_of_an_earlier_phase_than_the_one_before) {
@@ -73,6 +120,7 @@ TEST(recovery, names_every_phase) {
         {recovery_phase::header, "header"},
         {recovery_phase::journal, "journal"},
         {recovery_phase::upgrade, "upgrade"},
+        {recovery_phase::epochs, "epochs"},
         {recovery_phase::format, "format"},
         {recovery_phase::logs, "logs"},
         {recovery_phase::allocator, "allocator"},
