@@ -60,7 +60,7 @@ class checkpointed_region {
     /// Reads the epochs. Afterwards epochs() and checkpoint() exist.
     [[nodiscard]] result<void> read_epochs(const epoch_options& options);
 
-    /// Of the whole opening, from the header on.
+    /// The steps of the whole opening, from the header on.
     [[nodiscard]] recovery_driver& steps() noexcept { return opened_.steps; }
     [[nodiscard]] bool is_open() const noexcept { return state_ != nullptr; }
     [[nodiscard]] region& file() const noexcept { return *opened_.file; }
