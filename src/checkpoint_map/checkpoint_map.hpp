@@ -1,5 +1,5 @@
-// checkpoint_map/checkpoint_map.hpp: the public map over engine<incll>: a Masstree with in-cache-line
-// logs.
+// checkpoint_map/checkpoint_map.hpp: the public map over engine<incll>: a Masstree with
+// in-cache-line logs.
 //
 // checkpoint_map.cpp opens, closes and describes it; read.cpp and write.cpp contain its operations.
 #pragma once

@@ -1,9 +1,9 @@
-// checkpoint_map/engine.hpp: brings up a region with epochs, heap and one Masstree, for any discipline of the
-// checkpoint family.
+// checkpoint_map/engine.hpp: brings up a region with epochs, heap and one Masstree, for any
+// discipline of the checkpoint family.
 //
 // Purpose. Assembles the rooms in the order of the recovery driver: superblock (open_region),
-// external log, allocator, root, session. checkpoint_map.cpp uses it with incll; benchmarks and tests also
-// with the other disciplines.
+// external log, allocator, root, session. checkpoint_map.cpp uses it with incll; benchmarks and
+// tests also with the other disciplines.
 //
 // Recovery. When open() returns, operations can run; its cost does not depend on the region's size.
 // The background pass does the lazy rest of the recovery: it visits every leaf and every block

@@ -1,4 +1,5 @@
-// eager_map/byte_map.hpp: the public map over an eager index: the functions beyond the index concept.
+// eager_map/byte_map.hpp: the public map over an eager index: the functions beyond the
+// index concept.
 //
 // Purpose. An index writes a key unconditionally. A map also has conditional writes (put_if,
 // remove_if, modify), incremental iteration, and a record count. These are the same for every

@@ -1,11 +1,11 @@
 // map_engine/map_engine.hpp: the interface between the public map and a family of maps.
 //
-// Purpose. hf::map (src/map) checks arguments, turns damage into errors and forwards; a family of maps
-// implements this interface in a room of its own (checkpoint_map, eager_map). A further family is a
-// folder and a row in map/families.cpp.
+// Purpose. hf::map (src/map) checks arguments, turns damage into errors and forwards; a family of
+// maps implements this interface in a room of its own (checkpoint_map, eager_map). A further family
+// is a folder and a row in map/families.cpp.
 //
-// Errors. Functions throw `damage` where an index or a record contradicts itself; map.cpp catches it.
-//  The arguments are within the limits of holdfast/map.hpp.
+// Errors. Functions throw `damage` where an index or a record contradicts itself; map.cpp catches
+//  it. The arguments are within the limits of holdfast/map.hpp.
 // Concurrency. As hf::map. close() is called once, when no other function runs or will be called.
 // Cost. A single read costs one virtual call; get_many() costs one for all its keys.
 #pragma once
