@@ -55,6 +55,9 @@ TEST(the_project, has_short_files) { expect_none(check_lengths(project())); }
 TEST(the_project, has_clean_lines) { expect_none(check_lines(project())); }
 TEST(the_project, has_snake_case_file_names) { expect_none(check_file_names(project())); }
 TEST(the_project, has_headers_that_introduce_themselves) { expect_none(check_headers(project())); }
+TEST(the_project, has_rooms_with_a_header_of_their_name) {
+    expect_none(check_room_headers(project(), parse_layers(read("layers.txt"))));
+}
 TEST(the_project, has_labels_that_are_unique_in_their_room) {
     expect_none(check_labels(project()));
 }
@@ -187,6 +190,14 @@ TEST(headers, notices_a_missing_introduction) {
     expect_one(check_headers({{"src/base/a.hpp", "#pragma once\n"}}), "src/base/a.hpp", 1);
 }
 
+TEST(room_headers, are_noticed_where_they_are_missing) {
+    const layers two = parse_layers("src/base\nsrc/sync base\ntests base\n");
+    expect_one(check_room_headers({{"src/base/base.hpp", "// A.\n"},
+                                   {"src/sync/lock.hpp", "// A.\n"},
+                                   {"tests/scratch.hpp", "// A.\n"}},
+                                  two),
+               "src/sync/sync.hpp", 0);
+}
 TEST(labels, notices_one_that_two_headers_of_a_room_define) {
     expect_one(check_labels({{"src/base/a.hpp", "// A.\n//  I1  One.\n"},
                              {"src/base/b.hpp", "// B.\n// I1  Another.\n"}}),

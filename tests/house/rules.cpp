@@ -265,6 +265,23 @@ violations check_headers(const files& project) {
     return found;
 }
 
+violations check_room_headers(const files& project, const layers& table) {
+    std::set<std::string> rooms;  // those that have headers
+    std::set<std::string> paths;
+    for (const auto& file : project) {
+        if (!file.path.ends_with(".hpp")) continue;
+        paths.insert(file.path);
+        rooms.insert(file.path.substr(0, file.path.rfind('/')));
+    }
+    violations found;
+    for (const auto& [room, uses] : table) {
+        if (!room.starts_with("src/") || !rooms.contains(room)) continue;
+        const std::string wanted = room + room.substr(room.rfind('/')) + ".hpp";
+        if (!paths.contains(wanted)) found.push_back({wanted, 0, "a room without its header"});
+    }
+    return found;
+}
+
 violations check_labels(const files& project) {
     static const std::regex definition(R"(//\s+([A-Z]{1,2}[0-9]{1,2})\s+(?!to\b|and\b)\S.*)");
     std::map<std::pair<std::string, std::string>, std::string> defined;  // room and label to path

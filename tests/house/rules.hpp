@@ -44,6 +44,8 @@ using layers = std::map<std::string, std::set<std::string>>;
 [[nodiscard]] violations check_file_names(const files& project);
 /// #pragma once, and an opening comment that says what the file is for.
 [[nodiscard]] violations check_headers(const files& project);
+/// A room of the table that has headers has one of its own name, which says what the room is for.
+[[nodiscard]] violations check_room_headers(const files& project, const layers& table);
 /// A label of an invariant or an order (I1, P2) is defined by one header of its room. A definition
 /// is a line of a header's opening comment that begins with the label and a space.
 [[nodiscard]] violations check_labels(const files& project);
