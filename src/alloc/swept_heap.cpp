@@ -1,6 +1,7 @@
 #include "alloc/swept_heap.hpp"
 
 #include "base/check.hpp"
+#include "base/lock_order.hpp"
 #include "persist/persist_point.hpp"
 
 #include <algorithm>
@@ -25,7 +26,7 @@ swept_heap::~swept_heap() = default;
 // ---------------------------------------------------------------------------------------- segments
 
 result<void> swept_heap::open() {
-    const std::lock_guard guard(mutex_);
+    const ranked_guard guard(lock_rank::heap_pages, mutex_);
     for (const segment& s : region_.segments()) {
         if (s.kind != segment_kind::heap) continue;
         if (auto ok = add_segment(s); !ok) return ok;
@@ -161,7 +162,7 @@ result<u64> swept_heap::take_pages(const cache& c, u64 pages, bool may_grow) {
 
 /// nullptr: there are no free pages, and the region may not grow.
 result<run*> swept_heap::make_run(const cache& c, const page_run& what, bool may_grow) {
-    const std::lock_guard guard(mutex_);
+    const ranked_guard guard(lock_rank::heap_pages, mutex_);
     auto offset = take_pages(c, what.pages, may_grow);
     if (!offset) return tl::unexpected(offset.error());
     if (*offset == 0) return nullptr;
@@ -185,12 +186,12 @@ result<u64> swept_heap::take_extent(cache& c, u64 pages) {
 
 void swept_heap::free_extent(run& r) {
     if (is_tracing()) {
-        const std::lock_guard guard(old_mutex_);
+        const ranked_guard guard(lock_rank::swept_old_pages, old_mutex_);
         gone_.insert(r.offset / page_size);
     }
     run* const freed = &r;
     clear_words({&freed, 1});
-    const std::lock_guard guard(mutex_);
+    const ranked_guard guard(lock_rank::heap_pages, mutex_);
     remove_run(r);
     if (!r.old.load(std::memory_order_relaxed)) {
         gone_runs_[{r.offset, page_run{page_use::extent, 0, r.pages}.pack()}] = &r;
@@ -336,7 +337,7 @@ u64 swept_heap::free_bytes() const {
         bytes += lists_[i].free.size() * block_size(i);
         for (const auto& [from, end] : lists_[i].rests) bytes += end - from;
     }
-    const std::lock_guard lock(mutex_);
+    const ranked_guard lock(lock_rank::heap_pages, mutex_);
     return bytes + pages_.pages() * layout::page_size;
 }
 

@@ -1,6 +1,7 @@
 #include "checkpoint/checkpoint_state.hpp"
 
 #include "base/check.hpp"
+#include "base/lock_order.hpp"
 #include "checkpoint/checkpoint_area.hpp"
 
 #include <algorithm>
@@ -92,7 +93,7 @@ result<void> checkpoint_state::log(const lane& l, std::span<const log_object> ob
             return done;
         }
     }
-    const std::lock_guard guard(shared_log_);
+    const ranked_guard guard(lock_rank::shared_undo_log, shared_log_);
     done = log_of(0).append(objects, epoch);
     if (!done) (*logs_)[l.index].full_in = epoch;
     return done;

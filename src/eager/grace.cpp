@@ -1,6 +1,7 @@
 #include "eager/grace.hpp"
 
 #include "base/check.hpp"
+#include "base/lock_order.hpp"
 
 #include <utility>
 
@@ -37,7 +38,7 @@ void grace_periods::reclaim(eager_lane& mine) {
 /// The gate of each lane is its counter: a lane that is found outside after the heavy fence sees
 /// `wanted_` in its next operation (G2).
 void grace_periods::take_from_idle(std::vector<u64>* retired) {
-    const std::lock_guard one_at_a_time(taking_);
+    const ranked_guard one_at_a_time(lock_rank::retired_memory, taking_);
     const u32 used = lanes_.used();
     for (u32 i = 0; i < used; ++i) lanes_.at(i).wanted_.store(true, std::memory_order_relaxed);
     heavy_fence();

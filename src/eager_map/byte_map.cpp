@@ -2,6 +2,7 @@
 
 #include "base/clock.hpp"
 #include "base/damage.hpp"
+#include "base/lock_order.hpp"
 #include "eager_map/inspection.hpp"
 #include "index/common/keys.hpp"
 
@@ -93,7 +94,7 @@ result<write_outcome> eager_byte_map::store(std::string_view key, std::string_vi
                                             const write_condition* allowed) {
     if (auto ok = check_writable(); !ok) return tl::unexpected(ok.error());
     stripe& mine = stripe_of(key);
-    const std::lock_guard lock(mine.mutex);
+    const ranked_guard lock(lock_rank::key_stripe, mine.mutex);
     if (allowed != nullptr) {
         std::string old;
         const bool is_there = engine_->get(key, old);
@@ -108,7 +109,7 @@ result<write_outcome> eager_byte_map::erase(std::string_view key,
                                             const std::function<bool(std::string_view)>& allowed) {
     if (auto ok = check_writable(); !ok) return tl::unexpected(ok.error());
     stripe& mine = stripe_of(key);
-    const std::lock_guard lock(mine.mutex);
+    const ranked_guard lock(lock_rank::key_stripe, mine.mutex);
     if (allowed) {
         std::string old;
         if (!engine_->get(key, old)) return outcome(false, false);
@@ -120,7 +121,7 @@ result<write_outcome> eager_byte_map::erase(std::string_view key,
 result<write_outcome> eager_byte_map::change(std::string_view key, const modification& change) {
     if (auto ok = check_writable(); !ok) return tl::unexpected(ok.error());
     stripe& mine = stripe_of(key);
-    const std::lock_guard lock(mine.mutex);
+    const ranked_guard lock(lock_rank::key_stripe, mine.mutex);
     std::string old;
     std::string fresh;
     const bool is_there = engine_->get(key, old);

@@ -1,5 +1,6 @@
 #include "journal/block_file.hpp"
 
+#include "base/lock_order.hpp"
 #include "base/os_error.hpp"
 
 #include <fcntl.h>
@@ -76,7 +77,7 @@ result<void> posix_file::read(u64 offset, std::span<std::byte> into) {
 }
 
 result<void> posix_file::sync() {
-    const std::lock_guard lock(sync_mutex_);
+    const ranked_guard lock(lock_rank::journal_file, sync_mutex_);
     if (!has_failed_ && ::fdatasync(fd_) == 0) return {};
     if (std::exchange(has_failed_, true)) errno = EIO;
     return failure(os_error(errc::io, "sync the file", name_,

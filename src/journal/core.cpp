@@ -1,5 +1,6 @@
 #include "journal/core.hpp"
 
+#include "base/lock_order.hpp"
 #include "journal/merge.hpp"
 #include "persist/persist_point.hpp"
 
@@ -34,7 +35,7 @@ result<std::unique_ptr<core>> core::start(block_file& journal, block_file& base,
 }
 
 bool core::needs_space(const record& r) {
-    const std::lock_guard lock(mutex_);
+    const ranked_guard lock(lock_rank::journal_ring, mutex_);
     return ring_.missing(r) != 0;
 }
 
@@ -52,13 +53,13 @@ result<void> core::make_room(const record& r) {
     u64 missing = 0;
     u64 segments = 0;
     {
-        const std::lock_guard lock(mutex_);
+        const ranked_guard lock(lock_rank::journal_ring, mutex_);
         missing = ring_.missing(r);
         segments = ring_.segments() + missing;
     }
     if (missing == 0) return {};
     if (auto ok = lengthen(segments); !ok) return ok;
-    const std::lock_guard lock(mutex_);
+    const ranked_guard lock(lock_rank::journal_ring, mutex_);
     for (; missing != 0; --missing) ring_.add_segment();
     segments_ = ring_.segments();
     return {};
@@ -67,7 +68,7 @@ result<void> core::make_room(const record& r) {
 /// Writes the record if the free segments suffice. False: another thread has sealed a segment
 /// meanwhile.
 result<bool> core::append(const record& r) {
-    const std::lock_guard lock(mutex_);
+    const ranked_guard lock(lock_rank::journal_ring, mutex_);
     if (ring_.missing(r) != 0) return false;
     if (auto ok = ring_.append(journal_, r); !ok) return tl::unexpected(ok.error());
     used_ = ring_.used().size();
@@ -89,7 +90,7 @@ result<void> core::commit(const record& r) {
     if (auto ok = journal_.sync(); !ok) return ok;
     ++syncs_;
     HF_PERSIST_POINT("journal J1: a record durable before its epoch is announced");
-    const std::lock_guard lock(mutex_);
+    const ranked_guard lock(lock_rank::journal_ring, mutex_);
     durable_ = ring_.next_record() - 1;
     return {};
 }
@@ -112,7 +113,7 @@ result<u64> core::apply_some(u64 most, bool all) {
 result<u64> core::give_up_applied() {
     if (unsaid_ == 0) return 0;
     if (auto ok = say_applied(); !ok) return tl::unexpected(ok.error());
-    const std::lock_guard lock(mutex_);
+    const ranked_guard lock(lock_rank::journal_ring, mutex_);
     ring_.free_oldest(unsaid_);
     used_ = ring_.used().size();
     return std::exchange(unsaid_, 0);
@@ -122,7 +123,7 @@ result<void> core::bring_to_base(u64 most, bool all) {
     std::vector<chunk_place> chunks;
     u64 segments = 0;
     {
-        const std::lock_guard lock(mutex_);
+        const ranked_guard lock(lock_rank::journal_ring, mutex_);
         const auto& used = ring_.used();
         // The newest segment is still being filled.
         const bool newest_too = all && !used.empty() && is_durable(used.back()) && ring_.seal();
@@ -162,12 +163,12 @@ result<void> core::say_applied() {
 }
 
 u64 core::records() const {
-    const std::lock_guard lock(mutex_);
+    const ranked_guard lock(lock_rank::journal_ring, mutex_);
     return durable_;
 }
 
 u64 core::journal_bytes() const {
-    const std::lock_guard lock(mutex_);
+    const ranked_guard lock(lock_rank::journal_ring, mutex_);
     return ring_.written_bytes();
 }
 

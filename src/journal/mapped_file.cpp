@@ -1,6 +1,7 @@
 #include "journal/mapped_file.hpp"
 
 #include "base/check.hpp"
+#include "base/lock_order.hpp"
 #include "base/os_error.hpp"
 
 #include <sys/mman.h>
@@ -37,7 +38,7 @@ result<std::byte*> mapped_file::map(u64 offset) const {
 
 result<std::byte*> mapped_file::at(u64 offset) {
     const u64 number = offset / piece_;
-    const std::lock_guard lock(mutex_);
+    const ranked_guard lock(lock_rank::journal_file, mutex_);
     if (number >= mapped_.size()) mapped_.resize(number + 1, nullptr);
     if (mapped_[number] == nullptr) {
         const auto made = map(number * piece_);
@@ -48,7 +49,7 @@ result<std::byte*> mapped_file::at(u64 offset) {
 }
 
 result<void> mapped_file::check_end(u64 end) {
-    const std::lock_guard lock(mutex_);
+    const ranked_guard lock(lock_rank::journal_file, mutex_);
     if (end <= known_bytes_) return {};
     const auto bytes = size();
     if (!bytes) return tl::unexpected(bytes.error());
@@ -99,11 +100,11 @@ result<void> mapped_file::sync() {
     const auto bytes = size();
     if (!bytes) return tl::unexpected(bytes.error());
     {
-        const std::lock_guard lock(mutex_);
+        const ranked_guard lock(lock_rank::journal_file, mutex_);
         if (*bytes == synced_bytes_) return {};
     }
     if (auto ok = file_.sync(); !ok) return ok;
-    const std::lock_guard lock(mutex_);
+    const ranked_guard lock(lock_rank::journal_file, mutex_);
     synced_bytes_ = *bytes;
     return {};
 }

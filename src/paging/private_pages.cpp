@@ -1,6 +1,7 @@
 #include "paging/private_pages.hpp"
 
 #include "base/check.hpp"
+#include "base/lock_order.hpp"
 
 #include <sys/mman.h>
 #include <sys/syscall.h>
@@ -116,13 +117,13 @@ void private_pages::find_droppable(u64 region_bytes, u64 applied_epoch) {
         if (is_droppable(page, applied_epoch)) found.push_back(page);
     });
     count_.store(copies, std::memory_order_relaxed);
-    const std::lock_guard lock(mutex_);
+    const ranked_guard lock(lock_rank::page_copies, mutex_);
     found_ = std::move(found);
     applied_ = applied_epoch;
 }
 
 void private_pages::drop() noexcept {
-    const std::lock_guard lock(mutex_);
+    const ranked_guard lock(lock_rank::page_copies, mutex_);
     drop_huge();
     if (!is_tracking()) return;
     const std::size_t most = is_over_budget() ? found_.size() : in_one_go;
@@ -207,13 +208,13 @@ private_pages::hold::hold(private_pages* pages, const void* p, u64 n) : pages_(p
     const u64 at = static_cast<u64>(static_cast<const std::byte*>(p) - pages_->base_);
     first_ = at / page_bytes;
     last_ = (at + n - 1) / page_bytes;
-    const std::lock_guard lock(pages_->mutex_);
+    const ranked_guard lock(lock_rank::page_copies, pages_->mutex_);
     pages_->holds_.push_back(this);
 }
 
 private_pages::hold::~hold() {
     if (pages_ == nullptr) return;
-    const std::lock_guard lock(pages_->mutex_);
+    const ranked_guard lock(lock_rank::page_copies, pages_->mutex_);
     std::erase(pages_->holds_, this);
 }
 

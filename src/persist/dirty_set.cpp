@@ -1,6 +1,7 @@
 #include "persist/dirty_set.hpp"
 
 #include "base/check.hpp"
+#include "base/lock_order.hpp"
 
 #include <sys/mman.h>
 
@@ -59,7 +60,7 @@ void dirty_set::note(const void* p, std::size_t n) {
     const u64 last = (at + n - 1) / line_size;
     HF_CHECK(last / word_bits < pages_, "a flush outside of the region");
     {
-        const std::lock_guard lock(mutex_);
+        const ranked_guard lock(lock_rank::dirty_lines, mutex_);
         u64 added = 0;
         for (u64 line = at / line_size; line <= last; ++line) added += add(line);
         size_.store(size() + added, std::memory_order_relaxed);
@@ -70,7 +71,7 @@ void dirty_set::note(const void* p, std::size_t n) {
 void dirty_set::collect(std::span<const u64> line_numbers) {
     // The bits are scattered: without prefetching, each would cost a full cache miss.
     constexpr std::size_t ahead = 16;
-    const std::lock_guard lock(mutex_);
+    const ranked_guard lock(lock_rank::dirty_lines, mutex_);
     u64 added = 0;
     for (std::size_t i = 0; i < line_numbers.size(); ++i) {
         if (i + ahead < line_numbers.size()) {
@@ -97,7 +98,7 @@ void dirty_set::slow_down() const {
 }
 
 void dirty_set::take(std::vector<u64>& lines) {
-    const std::lock_guard lock(mutex_);
+    const ranked_guard lock(lock_rank::dirty_lines, mutex_);
     lines.resize(size());
     u64* next = lines.data();
     for (u64 w = 0; w < words_for(end_page_); ++w) {

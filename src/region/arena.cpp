@@ -3,6 +3,7 @@
 #include <holdfast/section_hooks.h>
 
 #include "base/check.hpp"
+#include "base/lock_order.hpp"
 #include "base/os_error.hpp"
 #include "region/reservation.hpp"
 
@@ -74,7 +75,7 @@ constexpr const char* finding = "find a window in the address space for a region
 }  // namespace
 
 unsigned window_count() noexcept {
-    const std::lock_guard lock(arena_mutex);
+    const ranked_guard lock(lock_rank::arena, arena_mutex);
     return arena_windows;
 }
 
@@ -101,13 +102,13 @@ result<window> window::take_free(std::optional<unsigned> number) {
 }
 
 result<window> window::take() {
-    const std::lock_guard lock(arena_mutex);
+    const ranked_guard lock(lock_rank::arena, arena_mutex);
     if (!arena_ready()) return no_arena();
     return take_free(std::nullopt);
 }
 
 result<window> window::take_number(unsigned index) {
-    const std::lock_guard lock(arena_mutex);
+    const ranked_guard lock(lock_rank::arena, arena_mutex);
     if (!arena_ready()) return no_arena();
     if (index < arena_windows) return take_free(index);
     return failure({errc::incompatible, finding, "",
@@ -117,7 +118,7 @@ result<window> window::take_number(unsigned index) {
 }
 
 result<window> window::take_at(u64 address) {
-    const std::lock_guard lock(arena_mutex);
+    const ranked_guard lock(lock_rank::arena, arena_mutex);
     if (!arena_ready()) return no_arena();
     const u64 begin = detail::arena_begin.load(std::memory_order_relaxed);
     const u64 distance = address - begin;
@@ -141,7 +142,7 @@ window::~window() {
     // Mapped over rather than unmapped, so that no other mapping can slip into the arena.
     void* p = ::mmap(base_, bytes(), PROT_NONE, detail::reservation_flags | MAP_FIXED, -1, 0);
     HF_CHECK(p != MAP_FAILED, "the kernel refuses to reserve a window again");
-    const std::lock_guard lock(arena_mutex);
+    const ranked_guard lock(lock_rank::arena, arena_mutex);
     const u64 begin = detail::arena_begin.load(std::memory_order_relaxed);
     taken_windows &= ~(1U << ((reinterpret_cast<u64>(base_) - begin) >> window_bits));
 }

@@ -1,5 +1,6 @@
 // Changes of a region's header while it is open: segments, superblocks, roots.
 #include "base/held_up.hpp"
+#include "base/lock_order.hpp"
 #include "base/os_error.hpp"
 #include "persist/ordered.hpp"
 #include "persist/persist_point.hpp"
@@ -23,7 +24,7 @@ result<segment> region::grow(segment_kind kind, u64 pages, u16 owner) {
             failed(errc::denied, what, "it is open for inspection only", "open it for writing"));
     }
     const held_up by_the_disk;
-    const std::lock_guard lock(growth_mutex_);
+    const ranked_guard lock(lock_rank::growth, growth_mutex_);
     const u64 old_pages = bytes_.load(std::memory_order_relaxed) / page_size;
     if (pages > max_pages_ - old_pages) {
         return failure(failed(errc::no_space, what,
@@ -109,7 +110,7 @@ void region::write_intent(u64 pages) {
 }
 
 std::vector<segment> region::segments() const {
-    const std::lock_guard lock(growth_mutex_);
+    const ranked_guard lock(lock_rank::growth, growth_mutex_);
     return segments_;
 }
 
@@ -119,7 +120,7 @@ void region::adopt(const layout::superblock& s) {
 }
 
 result<void> region::update_super(const std::function<void(layout::superblock&)>& change) {
-    const std::lock_guard lock(super_mutex_);
+    const ranked_guard lock(lock_rank::superblocks, super_mutex_);
     layout::superblock next = super();
     change(next);
     if (!read_only_) layout::set_storage(next, medium_.kind(), medium_.is_atomic());
@@ -149,7 +150,7 @@ region::root* region::lookup(std::string_view name) const noexcept {
 }
 
 result<region::root*> region::find_root(std::string_view name) const {
-    const std::lock_guard lock(root_mutex_);
+    const ranked_guard lock(lock_rank::roots, root_mutex_);
     if (root* found = lookup(name)) return found;
     return failure(failed(errc::not_found, "find the root \"" + std::string(name) + "\"",
                           "the region has no root of this name",
@@ -164,7 +165,7 @@ result<region::root*> region::publish_root(std::string_view name, u64 type, u32 
                               "a root's name has 1 to 23 bytes, none of them zero",
                               "choose another name"));
     }
-    const std::lock_guard lock(root_mutex_);
+    const ranked_guard lock(lock_rank::roots, root_mutex_);
     if (lookup(name) != nullptr) {
         return failure(
             failed(errc::usage, what, "there is a root of this name", "choose another name"));

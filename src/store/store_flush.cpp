@@ -1,5 +1,6 @@
 // The store's own record: blocks of unique numbers, and flush_all.
 #include "base/check.hpp"
+#include "base/lock_order.hpp"
 #include "store/store_impl.hpp"
 
 #include <algorithm>
@@ -56,7 +57,7 @@ result<void> store::impl::say_short_headers() {
     if (short_headers.load(std::memory_order_acquire)) [[likely]] {
         return {};
     }
-    const std::lock_guard lock(master_mutex);
+    const ranked_guard lock(lock_rank::store_master, master_mutex);
     if (master.short_headers) return {};
     auto next = master;
     next.short_headers = true;
@@ -74,7 +75,7 @@ result<u64> store::impl::draw_unique() {
     if (const auto number = numbers.draw()) [[likely]] {
         return *number;
     }
-    const std::lock_guard lock(master_mutex);
+    const ranked_guard lock(lock_rank::store_master, master_mutex);
     for (;;) {
         if (const auto number = numbers.draw()) {
             return *number;  // possibly from a block that another thread has opened
@@ -100,7 +101,7 @@ result<store::reply> store::impl::flush_now(u64 due) {
     if (!mark) {
         return failure(mark.error());
     }
-    const std::lock_guard lock(master_mutex);
+    const ranked_guard lock(lock_rank::store_master, master_mutex);
     // Otherwise records stored after the other thread's mark would be flushed, too.
     if (due != 0 && master.flush_at != due) return reply{outcome::stored, 0, 0};
     auto next = master;
@@ -119,7 +120,7 @@ result<store::reply> store::impl::flush_now(u64 due) {
 }
 
 result<store::reply> store::impl::flush_later(u64 when) {
-    const std::lock_guard lock(master_mutex);
+    const ranked_guard lock(lock_rank::store_master, master_mutex);
     auto next = master;
     next.flush_at = when;
     const auto written = write_master(next);

@@ -1,4 +1,5 @@
 // Iterates over all records.
+#include "base/lock_order.hpp"
 #include "store/store_impl.hpp"
 
 #include <algorithm>
@@ -99,7 +100,7 @@ bool store::impl::make_room(const error& why) {
     constexpr std::size_t at_once = 1024;
     constexpr std::size_t enough = 4096;
     if (why.code != errc::no_space) return false;
-    const std::lock_guard lock(purge_mutex);
+    const ranked_guard lock(lock_rank::store_purge, purge_mutex);
     if (now() < dead_from.load(std::memory_order_acquire)) return false;
     std::size_t freed = 0;
     u64 next_expiry = ~u64{0};
@@ -129,7 +130,7 @@ result<std::size_t> store::purge(std::size_t count) {
     if (auto settled = impl_->settle_flush(); !settled) {
         return failure(std::move(settled.error()));
     }
-    const std::lock_guard lock(impl_->purge_mutex);
+    const ranked_guard lock(lock_rank::store_purge, impl_->purge_mutex);
     const auto done = impl_->purge_from(impl_->purge_cursor, count);
     if (!done) {
         return failure(done.error());

@@ -1,5 +1,7 @@
 #include "undo/log_space.hpp"
 
+#include "base/lock_order.hpp"
+
 #include <algorithm>
 #include <mutex>
 
@@ -48,7 +50,7 @@ u64 log_space::room_from(log_place p) const noexcept {
 }
 
 result<void> log_space::add(u64 least_pages, log_share share) {
-    const std::lock_guard guard(adding);
+    const ranked_guard guard(lock_rank::log_segments, adding);
     const u64 most = left(share);
     if (most < least_pages || most == 0) {
         return failure({errc::no_space, "make a log longer", region_->path().string(),

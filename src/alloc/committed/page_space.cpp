@@ -1,6 +1,7 @@
 #include "alloc/committed/page_space.hpp"
 
 #include "base/check.hpp"
+#include "base/lock_order.hpp"
 #include "persist/persist_point.hpp"
 
 namespace hf::committed {
@@ -102,7 +103,7 @@ bool page_space::make_indexed(pages_of_segment& s) {
 }
 
 result<bool> page_space::index_next() {
-    const std::lock_guard guard(mutex_);
+    const ranked_guard guard(lock_rank::heap_pages, mutex_);
     for (; first_unindexed_ < segment_count_.load(std::memory_order_relaxed); ++first_unindexed_) {
         pages_of_segment& s = *segments_[first_unindexed_];
         if (s.indexed.load(std::memory_order_relaxed)) continue;
@@ -119,17 +120,17 @@ u64 page_space::take_locked(u64 pages) {
 }
 
 u64 page_space::take(u64 pages) {
-    const std::lock_guard guard(mutex_);
+    const ranked_guard guard(lock_rank::heap_pages, mutex_);
     return take_locked(pages);
 }
 
 void page_space::give_back(u64 offset, u64 pages) {
-    const std::lock_guard guard(mutex_);
+    const ranked_guard guard(lock_rank::heap_pages, mutex_);
     free_.insert(offset, pages);
 }
 
 result<u64> page_space::take_grown(u64 pages) {
-    const std::lock_guard guard(mutex_);
+    const ranked_guard guard(lock_rank::heap_pages, mutex_);
     if (u64 offset = take_locked(pages)) return offset;  // another thread was first
     auto grown = grow_heap(region_, pages_around(pages));
     if (!grown) return tl::unexpected(grown.error());
@@ -153,7 +154,7 @@ slab& page_space::add_slab(pages_of_segment& s, u64 page, u32 size_class, slab::
 }
 
 slab& page_space::add_slab(u64 offset, u32 size_class) {
-    const std::lock_guard guard(mutex_);
+    const ranked_guard guard(lock_rank::heap_pages, mutex_);
     pages_of_segment& s = *segment_of(offset);
     slab& added = add_slab(s, s.span.page_of(offset), size_class, slab::stage::absent);
     added.know();
@@ -162,7 +163,7 @@ slab& page_space::add_slab(u64 offset, u32 size_class) {
 }
 
 slab* page_space::take_dormant(u32 size_class) {
-    const std::lock_guard guard(mutex_);
+    const ranked_guard guard(lock_rank::heap_pages, mutex_);
     if (dormant_[size_class].empty()) return nullptr;
     slab* s = dormant_[size_class].back();
     dormant_[size_class].pop_back();
@@ -173,14 +174,14 @@ slab* page_space::slab_of(u64 offset) {
     pages_of_segment* s = segment_of(offset);
     if (s == nullptr) return nullptr;
     if (!s->indexed.load(std::memory_order_acquire)) {
-        const std::lock_guard guard(mutex_);
+        const ranked_guard guard(lock_rank::heap_pages, mutex_);
         if (!make_indexed(*s)) return nullptr;
     }
     return s->slab_of_page[s->span.page_of(offset)].load(std::memory_order_acquire);
 }
 
 void page_space::drop(slab& s) {
-    const std::lock_guard guard(mutex_);
+    const ranked_guard guard(lock_rank::heap_pages, mutex_);
     pages_of_segment& of = *segment_of(s.offset);
     const u64 pages = slab_pages(s.size_class);
     const u64 offset = s.offset;
@@ -196,19 +197,19 @@ void page_space::drop(slab& s) {
 // Its segment is indexed before its word changes: otherwise a later index would count it as free.
 bool page_space::release_extent(u64 offset, u64 pages) {
     const u64 value = region_.at<word>(descriptor_at(offset))->load(std::memory_order_acquire);
-    const std::lock_guard guard(mutex_);
+    const ranked_guard guard(lock_rank::heap_pages, mutex_);
     return make_indexed(*segment_of(offset)) &&
            value == page_run{page_use::extent, 0, pages}.pack() &&
            released_extents_.insert(offset).second;
 }
 
 void page_space::keep_extent(u64 offset) {
-    const std::lock_guard guard(mutex_);
+    const ranked_guard guard(lock_rank::heap_pages, mutex_);
     released_extents_.erase(offset);
 }
 
 void page_space::free_extent(u64 offset, u64 pages) {
-    const std::lock_guard guard(mutex_);
+    const ranked_guard guard(lock_rank::heap_pages, mutex_);
     released_extents_.erase(offset);
     free_.insert(offset, pages);
 }

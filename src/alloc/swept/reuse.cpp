@@ -1,6 +1,7 @@
 // Memory of a swept heap that is free, but not where it is needed: swept_heap.hpp, W6.
 #include "alloc/search_budget.hpp"
 #include "alloc/swept_heap.hpp"
+#include "base/lock_order.hpp"
 
 #include <vector>
 
@@ -18,7 +19,7 @@ bool swept_heap::make_room(cache& own) {
     const u64 listed_before = listed_.load(std::memory_order_relaxed);
     give_up(own);
     if (gather_) gather_();
-    const std::lock_guard guard(mutex_);
+    const ranked_guard guard(lock_rank::heap_pages, mutex_);
     const u64 pages_before = pages_.pages();
     free_empty_slabs();
     return pages_.pages() != pages_before ||

@@ -1,6 +1,7 @@
 #include "alloc/swept_heap.hpp"
 #include "base/check.hpp"
 #include "base/clock.hpp"
+#include "base/lock_order.hpp"
 #include "persist/persist_point.hpp"
 
 #include <algorithm>
@@ -50,7 +51,7 @@ class trace_work {
     }
     /// Moves shaded items to the stack; false: there were none.
     bool add_shaded() {
-        const std::lock_guard guard(heap_.old_mutex_);
+        const ranked_guard guard(lock_rank::swept_old_pages, heap_.old_mutex_);
         items_.insert(items_.end(), heap_.shaded_.begin(), heap_.shaded_.end());
         reached_ += std::exchange(heap_.shaded_count_, 0);
         return !std::exchange(heap_.shaded_, {}).empty();
@@ -122,7 +123,7 @@ class trace_work {
 };
 
 bool swept_heap::has_gone(u64 offset) {
-    const std::lock_guard guard(old_mutex_);
+    const ranked_guard guard(lock_rank::swept_old_pages, old_mutex_);
     return gone_.contains(offset / page_size);
 }
 
@@ -130,7 +131,7 @@ void swept_heap::shade_old(const traced& of, u64 offset, u32 kind) {
     auto* r = const_cast<run*>(run_of(offset));
     if (r == nullptr || !r->old.load(std::memory_order_acquire)) return;
     if (!r->begins_at(offset)) return;  // a damaged word: the trace reports it
-    const std::lock_guard guard(old_mutex_);
+    const ranked_guard guard(lock_rank::swept_old_pages, old_mutex_);
     if (!is_tracing() || !r->mark(r->number_of(offset))) return;
     ++shaded_count_;
     if (kind != traced::leaf) shaded_.push_back({&of, offset, kind});
@@ -179,7 +180,7 @@ swept_heap::sweep_figures swept_heap::sweep(const operations& others) {
     sweep_figures found;
     std::vector<run*> empty;
     {
-        const std::lock_guard guard(old_mutex_);
+        const ranked_guard guard(lock_rank::swept_old_pages, old_mutex_);
         for (u64 offset : waiting_) {
             run* r = by_page_[offset / page_size].load(std::memory_order_relaxed);
             r->unmark(r->number_of(offset));
@@ -193,7 +194,7 @@ swept_heap::sweep_figures swept_heap::sweep(const operations& others) {
     // old_mutex_, so its holder must not wait for an epoch's end; and long work is done before.
     others.run_as_one([&] {
         clear_words(empty);
-        const std::lock_guard pages_guard(mutex_);
+        const ranked_guard pages_guard(lock_rank::heap_pages, mutex_);
         for (run* r : empty) {
             remove_run(*r);
             pages_.insert(r->offset, r->pages);
@@ -207,7 +208,7 @@ swept_heap::sweep_figures swept_heap::sweep(const operations& others) {
 std::vector<run*> swept_heap::sort_out_old(sweep_figures& found) {
     std::vector<run*> all;
     {
-        const std::lock_guard pages_guard(mutex_);
+        const ranked_guard pages_guard(lock_rank::heap_pages, mutex_);
         for (const auto& r : runs_) {
             if (r->old.load(std::memory_order_relaxed)) all.push_back(r.get());
         }
@@ -248,7 +249,7 @@ void swept_heap::clear_words(std::span<run* const> of) {
 
 /// False: the block is not old any more.
 bool swept_heap::free_later(const run& r, u64 offset) {
-    const std::lock_guard guard(old_mutex_);
+    const ranked_guard guard(lock_rank::swept_old_pages, old_mutex_);
     if (!r.old.load(std::memory_order_relaxed)) return false;
     waiting_.push_back(offset);
     return true;

@@ -1,6 +1,7 @@
 #include "checkpoint/heap/page_heap.hpp"
 
 #include "base/check.hpp"
+#include "base/lock_order.hpp"
 #include "epoch/epoch_area.hpp"
 #include "persist/persist_point.hpp"
 
@@ -163,7 +164,7 @@ u64 page_heap::find_free_pages(operation& op, u64 pages) {
 
 result<u64> page_heap::find_pages(operation& op, u64 pages) {
     {
-        const std::lock_guard guard(mutex_);
+        const ranked_guard guard(lock_rank::heap_pages, mutex_);
         if (u64 o = find_free_pages(op, pages)) return o;
     }
     if (may_grow_ && !may_grow_()) {
@@ -171,7 +172,7 @@ result<u64> page_heap::find_pages(operation& op, u64 pages) {
                         "much of it is free in blocks that no slab needs any more",
                         "free empty slabs, and try again in the next epoch"});
     }
-    const std::lock_guard guard(mutex_);
+    const ranked_guard guard(lock_rank::heap_pages, mutex_);
     if (u64 o = find_free_pages(op, pages)) return o;  // another thread was first
     if (auto grown = grow(pages); !grown) return tl::unexpected(grown.error());
     const u64 o = take_fresh(op, pages);
@@ -221,24 +222,24 @@ result<void> page_heap::grow(u64 pages) {
 }
 
 void page_heap::commit(operation& op, u64 offset, const page_run& run) {
-    const std::lock_guard guard(mutex_);
+    const ranked_guard guard(lock_rank::heap_pages, mutex_);
     write_descriptor(op.my_lane(), op.failed(), offset, run);
 }
 
 void page_heap::cancel(u64 offset, u64 pages) noexcept(!crashes_throw) {
-    const std::lock_guard guard(mutex_);
+    const ranked_guard guard(lock_rank::heap_pages, mutex_);
     free_.insert(offset, pages);
 }
 
 void page_heap::release(lane& l, const failed_set& failed, u64 offset,
                         u64 pages) noexcept(!crashes_throw) {
-    const std::lock_guard guard(mutex_);
+    const ranked_guard guard(lock_rank::heap_pages, mutex_);
     write_descriptor(l, failed, offset, {page_use::free, 0, pages});
     pending_.push_back({offset, pages, l.epoch});
 }
 
 u64 page_heap::pending_pages(u64 epoch) {
-    const std::lock_guard guard(mutex_);
+    const ranked_guard guard(lock_rank::heap_pages, mutex_);
     u64 pages = 0;
     for (const pending_run& p : pending_) pages += p.freed_in == epoch ? p.pages : 0;
     return pages;
@@ -294,7 +295,7 @@ void page_heap::build_index(const failed_set& failed, u64 current) {
 }
 
 void page_heap::walk(const std::function<bool(u64, const page_run&)>& visit) {
-    const std::lock_guard guard(mutex_);
+    const ranked_guard guard(lock_rank::heap_pages, mutex_);
     const reader words{*this, checkpoint_.failed(), checkpoint_.epochs().current_epoch()};
     for (const heap_span& s : spans_) {
         const bool all = walk_span(
@@ -304,7 +305,7 @@ void page_heap::walk(const std::function<bool(u64, const page_run&)>& visit) {
 }
 
 void page_heap::refresh(lane& l, u64 older_than) {
-    const std::lock_guard guard(mutex_);
+    const ranked_guard guard(lock_rank::heap_pages, mutex_);
     const failed_set& failed = checkpoint_.failed();
     // The index tells this session's runs by their epochs, so it is built before these change.
     if (!indexed_) build_index(failed, l.epoch);
@@ -325,7 +326,7 @@ void page_heap::refresh(lane& l, u64 older_than) {
 }
 
 u64 page_heap::untouched_pages() {
-    const std::lock_guard guard(mutex_);
+    const ranked_guard guard(lock_rank::heap_pages, mutex_);
     u64 n = 0;
     for (const heap_span& s : spans_) n += s.pages - at(s).frontier.get(0);
     return n;
