@@ -154,7 +154,7 @@ TEST_F(judgement, of_a_whole_superblock_whose_layout_is_not_ours_is_incompatible
         [](superblock& s) { s.page_bytes = 2 * 65536; },
         [](superblock& s) { s.format = 1; },
         [](superblock& s) { s.format = layout::current_format + 1; },
-        [](superblock& s) { s.features = 2; },
+        [](superblock& s) { s.features = 4; },
         [](superblock& s) { s.features = u64{1} << 63; }};
     for (const auto& change : changes) {
         both(change);
@@ -292,10 +292,13 @@ TEST_F(judgement, of_every_length_is_what_the_intent_and_the_medium_allow) {
         0, 1, pages, 20, u64{1} << 32, (u64{1} << 32) + 1, (u64{1} << 48) + 20, ~u64{0}};
     for (const auto medium :
          {medium_kind::dax, medium_kind::eadr, medium_kind::shm, medium_kind::file}) {
-        for (const u8 clean : {u8{0}, u8{1}}) {
+        for (const unsigned is_clean_or_journalled : {0U, 1U, 2U, 3U}) {
+            const u8 clean = is_clean_or_journalled & 1U;
+            const bool journalled =
+                medium == medium_kind::file || (is_clean_or_journalled & 2U) != 0;
             for (const u64 generation : {u64{0}, u64{1}}) {
                 both([&](superblock& s) {
-                    s.medium = medium;
+                    layout::set_storage(s, medium, journalled);
                     s.clean = clean;
                     s.generation = generation;
                 });
@@ -307,8 +310,7 @@ TEST_F(judgement, of_every_length_is_what_the_intent_and_the_medium_allow) {
                         for (const u64 length : lengths) {
                             const bool told =
                                 checked && intent <= (u64{1} << 32) && length <= intent * page_size;
-                            const bool untold =
-                                medium == medium_kind::file && (clean == 0 || generation == 0);
+                            const bool untold = journalled && (clean == 0 || generation == 0);
                             const bool right = length == end || (length > end && (told || untold));
                             EXPECT_EQ(code(length),
                                       right ? std::nullopt : std::optional(errc::corrupt))
