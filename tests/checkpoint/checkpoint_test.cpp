@@ -291,9 +291,9 @@ TEST_F(checkpoint_test, steps_run_in_the_order_of_their_phases_with_the_sessions
     must(up.run());
     std::vector<std::string> names;
     for (const step_time& t : up.report()) names.push_back(t.name);
-    const std::vector<std::string> expected{"epochs", "format", "another log", "external log",
-                                            "heap",   "root",   "session",     "structure",
-                                            "sweep",  "clock"};
+    const std::vector<std::string> expected{"place",       "region",       "epochs", "format",
+                                            "another log", "external log", "heap",   "root",
+                                            "session",     "structure",    "sweep",  "clock"};
     EXPECT_EQ(names, expected);
 }
 
