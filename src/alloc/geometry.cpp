@@ -77,7 +77,8 @@ u64 first_size_beside_slots(u64 bytes, u64 max_size) noexcept {
     if (max_size == 0 || bytes > max_size) return bytes;
     const u64 pages = max_size / page_size;
     const u64 kept = std::min(pages, kept_from_heap(pages) + kept_for_slots(pages));
-    return std::min(bytes, max_size - kept * page_size);
+    constexpr u64 least_pages = 2;  // a header and a segment
+    return std::min(bytes, std::max(pages - kept, least_pages) * page_size);
 }
 
 // Tries smaller and smaller growths: near the limit, it should not grow page by page. But each

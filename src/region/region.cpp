@@ -279,14 +279,16 @@ result<std::unique_ptr<region>> region::attach(window place, detail::file_handle
 result<void> region::make_sure_of_what_is_there() {
     if (read_only_ || created_) return {};
     if (auto ok = detail::sync_directory_of(path_); !ok) return ok;
-    // A journal's lines are durable already (recovery/redo.hpp, K0). Lines that the last session
-    // stored to the file itself become a part of the first record.
-    if (backing_->is_private()) {
-        if (!layout::is_journalled(super())) medium_.flush(base(), page_size);
-        return {};
-    }
+    // A journal's lines are durable already (recovery/redo.hpp, K0).
+    if (backing_->is_private() && layout::is_journalled(super())) return {};
+    // Stores of a killed process to the file itself, on whatever medium, may be in caches only. A
+    // journalled image would be built on them, and no record holds their lines.
     if (!was_clean_) {
         if (auto ok = detail::sync(file_, name_); !ok) return ok;
+    }
+    if (backing_->is_private()) {
+        medium_.flush(base(), page_size);  // becomes a part of the first record
+        return {};
     }
     medium_.flush(base(), page_size);
     medium_.fence();

@@ -7,6 +7,8 @@
 
 #include "base/bits.hpp"
 
+#include <atomic>
+
 namespace hf::section {
 
 namespace detail {
@@ -25,6 +27,23 @@ class inside_runtime {
     ~inside_runtime() { --detail::runtime_depth; }
     inside_runtime(const inside_runtime&) = delete;
     inside_runtime& operator=(const inside_runtime&) = delete;
+};
+
+/// While it exists the thread enters the gate. Its depth and its flag at the gate change one after
+/// the other; a signal handler in between that stores is reported (announce()), not taken for a
+/// section of its own.
+class at_the_gate {
+   public:
+    at_the_gate() noexcept {
+        ++detail::runtime_depth;
+        std::atomic_signal_fence(std::memory_order_seq_cst);
+    }
+    ~at_the_gate() {
+        std::atomic_signal_fence(std::memory_order_seq_cst);
+        --detail::runtime_depth;
+    }
+    at_the_gate(const at_the_gate&) = delete;
+    at_the_gate& operator=(const at_the_gate&) = delete;
 };
 
 /// The calling thread belongs to the runtime until it ends.

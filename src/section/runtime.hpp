@@ -65,27 +65,34 @@ class runtime {
     }
     /// One level deeper; the outermost level passes the gate. `site`: for diagnosis.
     void enter(thread_record& r, const void* site) noexcept {
-        if (r.depth++ == 0) {
-            gate_.enter(r, site);
-            note_section(r);
-            if (graph_sections* const g = graph()) [[unlikely]]
-                g->begin(r);
+        if (r.depth != 0) {
+            ++r.depth;
+            return;
         }
+        const at_the_gate entering;
+        gate_.enter(r, site);
+        r.depth = 1;
+        note_section(r);
+        if (graph_sections* const g = graph()) [[unlikely]]
+            g->begin(r);
     }
     /// As enter(), but never waits. False: the gate is closed, or in graph mode the thread's log is
     /// half full; nothing has changed.
     [[nodiscard]] bool try_enter(thread_record& r, const void* site) noexcept {
-        if (r.depth == 0) {
-            if (!gate_.try_enter(r, site)) [[unlikely]]
-                return false;
-            graph_sections* const g = graph();
-            if (g != nullptr && !g->try_begin(r)) [[unlikely]] {
-                gate::leave(r);
-                return false;
-            }
-            note_section(r);
+        if (r.depth != 0) {
+            ++r.depth;
+            return true;
         }
-        ++r.depth;
+        const at_the_gate entering;
+        if (!gate_.try_enter(r, site)) [[unlikely]]
+            return false;
+        graph_sections* const g = graph();
+        if (g != nullptr && !g->try_begin(r)) [[unlikely]] {
+            gate::leave(r);
+            return false;
+        }
+        note_section(r);
+        r.depth = 1;
         return true;
     }
     static void leave(thread_record& r) noexcept {

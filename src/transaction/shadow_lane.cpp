@@ -33,6 +33,7 @@ void shadow_lane::add_fresh(const fresh_block& b, u64 first_line, shadow_slots& 
 
 /// Ascending, each page once.
 void shadow_lane::sort_pages() {
+    if (pages.empty()) return;
     std::ranges::sort(pages, {}, &touched_page::number);
     auto last = pages.begin();
     for (auto p = last + 1; p != pages.end(); ++p) {

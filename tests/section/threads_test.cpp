@@ -273,6 +273,39 @@ TEST_F(section_threads, a_signal_handler_that_stores_inside_the_runtime_ends_the
         "a signal handler that interrupted the section runtime stores");
 }
 
+// Its depth and its flag at the gate do not change at once (at_the_gate).
+TEST_F(section_threads, a_signal_handler_that_stores_while_its_thread_enters_ends_the_process) {
+    EXPECT_DEATH(
+        {
+            open(true);
+            static u64* w;
+            w = word("w");
+            ::signal(SIGUSR1, [](int) { test::store(*w, u64{1}); });
+            const pthread_t entering = ::pthread_self();
+            std::thread([] {  // keeps the gate closed for a while at each cut
+                for (;;) {
+                    hf_section_begin();
+                    std::this_thread::sleep_for(1ms);
+                    hf_section_end();
+                }
+            })
+                .detach();
+            std::thread([entering] {
+                for (;;) {
+                    ::pthread_kill(entering, SIGUSR1);
+                    std::this_thread::sleep_for(100us);
+                }
+            }).detach();
+            const auto end = std::chrono::steady_clock::now() + 20s;
+            while (std::chrono::steady_clock::now() < end) {
+                hf_section_begin();
+                hf_section_end();
+            }
+            std::_Exit(0);
+        },
+        "a signal handler that interrupted the section runtime stores");
+}
+
 // Two threads touch the words of one line for the first time, each under a lock of its own (C2).
 TEST_F(section_threads, a_line_first_touched_by_two_threads_at_once_has_one_old_copy) {
     for (int round = 0; round < 5; ++round) {
