@@ -48,8 +48,8 @@ function(holdfast_sections target)
     "SHELL:-Xclang -load -Xclang ${HF_SECTION_PLUGIN}" ${own})
   target_compile_definitions(${target} PRIVATE
     "$<$<COMPILE_LANGUAGE:CXX>:_GLIBCXX_EXTERN_TEMPLATE=0>")
-  # The wrappers call the runtime, which is among the rooms.
-  foreach(library IN ITEMS holdfast::section_libc holdfast::holdfast)
+  # The wrappers call the runtime, which is among the rooms. The locks are objects.
+  foreach(library IN ITEMS holdfast::section_locks holdfast::section_libc holdfast::holdfast)
     if(TARGET ${library})
       target_link_libraries(${target} PRIVATE ${library})
     endif()
