@@ -50,7 +50,7 @@ static enum hf_stores stores(void) {
 #endif
 }
 
-/* MEMCACHED_DURABLE_FIGURE: graph mode as the rows of the paper's figure 4 have it; measurements. */
+/* MEMCACHED_DURABLE_FIGURE: graph mode as in the rows of the paper's figure 4; measurements. */
 static void choose_figure(struct hf_group_options* options) {
     const char* const row = getenv("MEMCACHED_DURABLE_FIGURE");
     if (row == NULL) return;

@@ -160,7 +160,7 @@ void shadow_slots::detach(page& p) noexcept {
     p.second.store(nullptr, std::memory_order_release);
 }
 
-// An entry changes with each commit to its page, so it is written back once in an epoch, at its end.
+// An entry changes with each commit to its page. It is written back once in an epoch, at its end.
 // Beyond a number that would lengthen the end, entries are written back by the batch.
 void shadow_slots::note(page& p, lane& mine) noexcept {
     if (p.noted_in == mine.epoch) return;

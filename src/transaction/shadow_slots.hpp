@@ -28,9 +28,9 @@
 // reached, pages are consolidated (shadow_engine.cpp). A region that is more than half full leaves
 // its room to the heap at first: slots grow only when several times as many pages as there are
 // slots have been consolidated. So pages that are filled one after the other, as those of a long
-// array, do not keep their slots, and a working set gets slots after that many consolidations. The heap leaves a 32nd of the region to them
-// (kept_for_slots(), alloc/geometry.hpp), and they leave the logs' share to the logs: a full heap
-// can still be changed.
+// array, do not keep their slots, and a working set gets slots after that many consolidations. The
+// heap leaves a 32nd of the region to them (kept_for_slots(), alloc/geometry.hpp), and they leave
+// the logs' share to the logs: a full heap can still be changed.
 //
 // Concurrency. The free list, growth and the hand are under a mutex. Each page has an owner while a
 // commit or a consolidation runs: `second`, the slot's bits and the page's entry are changed by the
