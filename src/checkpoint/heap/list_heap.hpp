@@ -12,8 +12,7 @@
 //                      allocate
 //
 // Each lane has a set of its own. In a small region, where these would take too much space, lanes
-// share sets.
-// share sets.
+// share sets. The last set is also where the blocks of emptied slabs wait (slab_sweep.hpp, W5).
 //
 // Invariants.
 //  A1  A block is allocated, or in exactly one list, or after a bump pointer, at the end of every
@@ -34,13 +33,14 @@
 // Headers are read through their logs as long as a failed epoch is remembered; the background
 // pass restamps them.
 //
-// Concurrency. A set belongs to the owner of its lane; if several lanes share it, to the owner
-// of its lock. The lists of set 0 belong to the owners of their locks, which are taken last.
+// Concurrency. A set belongs to the owner of its lane; if several lanes share it, or it is the last
+// one, to the owner of its lock. The lists of set 0 belong to the owners of their locks, which are
+// taken last.
 //
 // Full region. allocate() and reserve_large() return the error of the growth that failed; nothing
 // has changed. give_back_slabs() then frees empty slabs for any use, and gives what idle threads
-// have freed to all; and if that does not suffice, let_larger_stand_in() lets a smaller payload
-// take a larger block. After sweep_before_growth() they return errc::no_space also where the region
+// have freed to all; begin_emptying() chooses sparsely used slabs, whose payloads the caller moves;
+// and if that does not suffice, let_larger_stand_in() lets a smaller payload take a larger block. After sweep_before_growth() they return errc::no_space also where the region
 // could grow, but a sweep is likely to find as much.
 //  A5  A block is freed to the lists of its slab's class. That is its payload's class, or,
 //      after the first larger block was used for a smaller payload, the class in the slab's
@@ -64,6 +64,7 @@
 #include <memory>
 #include <mutex>
 #include <utility>
+#include <vector>
 
 namespace hf {
 
@@ -110,6 +111,20 @@ class list_heap {
         pages_.before_growth([this] { return !sweep_pays(); });
     }
 
+    /// Chooses sparsely used slabs, so that free blocks of other slabs suffice for all payloads in
+    /// them. Until end_emptying() nothing is allocated in them, and what is freed in them is
+    /// allocatable in no slab. The caller moves the payloads of which is_emptied() is true; then
+    /// give_back_slabs() frees the slabs. Slabs of the class of `fixed_payload` are not chosen.
+    /// Returns their pages; 0: there are none. Call it outside of operations: it stops the world.
+    [[nodiscard]] u64 begin_emptying(u64 fixed_payload);
+    void end_emptying();
+    /// Whether the payload at this offset is in a chosen slab. Call it inside of an operation.
+    [[nodiscard]] bool is_emptied(u64 offset) const noexcept {
+        const u64 page = offset / page_size;
+        return some_emptied_.load(std::memory_order_relaxed) && page < emptied_.size() &&
+               emptied_[page];
+    }
+
     /// For some epochs larger blocks may be allocated when the region is full.
     /// Call it outside of operations: it stops the world.
     void let_larger_stand_in();
@@ -119,6 +134,10 @@ class list_heap {
 
     /// Bytes of slabs that are not in allocated blocks.
     [[nodiscard]] u64 idle_bytes();
+
+    /// Number of blocks freed, and of objects removed, in this session.
+    [[nodiscard]] u64 freed();
+    [[nodiscard]] u64 removed();
 
     /// Adds to the count of objects of the structure in this heap, after a change (negative:
     /// removals). Rolls back with the epoch.
@@ -149,8 +168,12 @@ class list_heap {
     [[nodiscard]] class_range classes() const noexcept { return pages_.layout().classes; }
     [[nodiscard]] u32 set_of_lane(u32 lane) const noexcept {
         if (lane == 0 || !sets_are_shared_) return lane;
-        return 1 + (lane - 1) % (set_count() - 1);
+        const u32 for_lanes = set_count() - 1 - (may_empty() ? 1 : 0);
+        return 1 + (lane - 1) % for_lanes;
     }
+    /// The set in which the free blocks of emptied slabs wait. Of the lanes only the last one uses
+    /// it, in a heap with a set for each.
+    [[nodiscard]] u32 waiting_set() const noexcept { return set_count() - 1; }
     [[nodiscard]] class_lists& lists(u32 set, u32 size_class) noexcept {
         const u32 in_set = size_class == extent_class ? classes_in(classes()) : size_class;
         return pages_.all_lists()[u64{set} * pages_.layout().lists_in_set() + in_set];
@@ -174,8 +197,11 @@ class list_heap {
     };
     struct list_set {
         class_lists* lists = nullptr;  ///< by class
-        spin_lock lock;                ///< used if the set is shared
-        std::atomic<u64> freed{0};     ///< blocks freed in this session; stored by the set's owner
+        bool is_shared = false;        ///< by threads: the owner of the lock may use it
+        spin_lock lock;
+        // In this session; stored by the set's owner.
+        std::atomic<u64> freed{0};    ///< blocks
+        std::atomic<u64> removed{0};  ///< objects
         std::array<remembered, block_classes> of_class{};
     };
 
@@ -196,8 +222,10 @@ class list_heap {
     [[nodiscard]] list_set& made(u32 set) noexcept;
     /// Hold the result as long as the set is used.
     [[nodiscard]] std::unique_lock<spin_lock> use(list_set& s) const {
-        return sets_are_shared_ ? std::unique_lock(s.lock) : std::unique_lock<spin_lock>();
+        return s.is_shared ? std::unique_lock(s.lock) : std::unique_lock<spin_lock>();
     }
+    /// Whether there is a set for the blocks of emptied slabs beside those of lanes.
+    [[nodiscard]] bool may_empty() const noexcept { return set_count() > 2; }
     [[nodiscard]] u32 class_for(u64 payload) const noexcept {
         return class_of_block(payload + block_header_size, classes());
     }
@@ -227,8 +255,6 @@ class list_heap {
     [[nodiscard]] u64 adopt_idle(operation& op, u32 size_class, class_lists& g);
     [[nodiscard]] u64 adopt(operation& op, u32 set, u32 size_class, class_lists& g);
     void count_extent(operation& op, std::int64_t pages);
-    /// Number of blocks freed in this session.
-    [[nodiscard]] u64 freed();
     [[nodiscard]] bool may_sweep(u64 freed_now) const noexcept;
     [[nodiscard]] bool sweep_pays();
     void refresh_slabs(u64 older_than, const std::function<bool()>& cancelled);
@@ -244,6 +270,8 @@ class list_heap {
     std::atomic<bool> some_stand_in_{false};      ///< blocks may be larger than their payload's
     std::atomic<u64> larger_stand_in_before_{0};  ///< this epoch
     u64 freed_at_stand_in_ = 0;                   ///< changes only while the world is stopped
+    std::atomic<bool> some_emptied_{false};       ///< changes only while the world is stopped
+    std::vector<bool> emptied_;                   ///< by page; changes only then
     // These change only while the world is stopped, and are read at any time.
     std::atomic<bool> refreshing_{false};
     std::atomic<u64> freed_at_sweep_{0};    ///< blocks that the session had freed before a sweep
@@ -304,6 +332,9 @@ inline void list_heap<Logs>::count_objects(operation& op, std::int64_t differenc
     begin_group(op, g);
     g.lists.set(class_lists::objects,
                 g.lists.get(class_lists::objects) + static_cast<u64>(difference));
+    if (difference < 0)
+        set.removed.store(set.removed.load(std::memory_order_relaxed) + 1,
+                          std::memory_order_relaxed);
 }
 
 template <class Logs>
@@ -378,11 +409,16 @@ inline void list_heap<Logs>::deallocate(operation& op, u64 offset, u64 payload) 
         return;
     }
     const u32 size_class = class_of(op, block, payload);
-    list_set& set = set_of(op.my_lane());
+    const bool waits = is_emptied(block);
+    list_set& set = waits ? *sets_[waiting_set()] : set_of(op.my_lane());
     const auto mine = use(set);
     class_lists& g = set.lists[size_class];
     remembered& m = set.of_class[size_class];
-    begin(op, size_class, g, m);
+    if (waits) [[unlikely]] {
+        begin_group(op, g);  // and the list stays `pending`
+    } else {
+        begin(op, size_class, g, m);
+    }
     const u64 head = g.lists.get(class_lists::pending);
     set_next(op, block, head);
     g.lists.set(class_lists::pending, block);

@@ -21,6 +21,7 @@ auto list_heap<Logs>::made(u32 set) noexcept -> list_set& {
     if (sets_[set] == nullptr) {
         sets_[set] = std::make_unique<list_set>();
         sets_[set]->lists = &lists(set, 0);
+        sets_[set]->is_shared = sets_are_shared_ || set == waiting_set();
     }
     return *sets_[set];
 }
@@ -174,6 +175,7 @@ void list_heap<Logs>::give_shared(operation& op, u32 size_class, class_lists& g,
 template <class Logs>
 u64 list_heap<Logs>::adopt_idle(operation& op, u32 size_class, class_lists& g) {
     for (u32 i = 1; i < set_count(); ++i) {
+        if (i == waiting_set() && some_emptied_.load(std::memory_order_relaxed)) continue;
         class_lists& theirs = lists(i, size_class);
         if (&theirs == &g || (theirs.lists.get(class_lists::free) == 0 &&
                               theirs.lists.get(class_lists::pending) == 0 &&
@@ -184,7 +186,7 @@ u64 list_heap<Logs>::adopt_idle(operation& op, u32 size_class, class_lists& g) {
         checkpoint_.epochs().with_idle_lane(i, [&] {
             // Threads that share it may hold its lock and wait for ours.
             std::unique_lock<spin_lock> held;
-            if (sets_are_shared_) {
+            if (sets_are_shared_ || i == waiting_set()) {
                 held = std::unique_lock(made(i).lock, std::try_to_lock);
                 if (!held.owns_lock()) return;
             }
@@ -284,6 +286,16 @@ u64 list_heap<Logs>::freed() {
     u64 sum = 0;
     for (const auto& set : sets_) {
         if (set != nullptr) sum += set->freed.load(std::memory_order_relaxed);
+    }
+    return sum;
+}
+
+template <class Logs>
+u64 list_heap<Logs>::removed() {
+    const std::lock_guard guard(making_);
+    u64 sum = 0;
+    for (const auto& set : sets_) {
+        if (set != nullptr) sum += set->removed.load(std::memory_order_relaxed);
     }
     return sum;
 }
