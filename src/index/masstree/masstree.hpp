@@ -214,6 +214,10 @@ class masstree {
     [[nodiscard]] result<outcome> update(operation& op, std::string_view key, F&& decide,
                                          bool blind = false);
 
+    /// Joins the leaf that contains the key, if it is sparse, with a neighbour, if all entries fit
+    /// into one. Returns whether it did. On error nothing has changed. Throws damage.
+    [[nodiscard]] result<bool> join(operation& op, std::string_view key);
+
     /// Visits records from the first key >= from (> if exclusive): visit(key, value) -> bool; false
     /// stops. Both views end with the call; `visit` runs within the operation. Returns whether the
     /// end was reached.
@@ -224,6 +228,11 @@ class masstree {
     template <class F>
     bool scan_backward(operation& op, std::optional<std::string_view> from, bool exclusive,
                        F&& visit);
+
+    /// Bytes of each node.
+    [[nodiscard]] u64 node_payload() const noexcept {
+        return is_inlined() ? masstree_detail::inlined_node_payload : masstree_detail::node_payload;
+    }
 
     // --- for checks (audit.hpp); no other thread may use the tree ---
     [[nodiscard]] u64 root() const noexcept { return root_; }
@@ -263,10 +272,6 @@ class masstree {
         } else {
             return adapter(blocks, sealed);
         }
-    }
-    /// Bytes of each node.
-    [[nodiscard]] u64 node_payload() const noexcept {
-        return is_inlined() ? masstree_detail::inlined_node_payload : masstree_detail::node_payload;
     }
     /// A slot's contents as read, with the seal. Valid if the leaf's version is unchanged
     /// afterwards.
@@ -436,6 +441,7 @@ class masstree {
         return p;
     }
     void check_before_split(const leaf& n) const;
+    void check_entries(const leaf& n) const;
 
     /// Unlocks a node if damage, or an exception of the caller's function, is thrown.
     class held {
@@ -547,12 +553,16 @@ class masstree {
     static void set_interior(interior& n, std::span<const u64> keys,
                              std::span<const u64> children) noexcept;
 
-    // --- remove.hpp: empty nodes and layers ---
+    // --- remove.hpp: empty nodes and layers, leaves that are joined ---
     struct removal;
     void remove_in_place(operation& op, key_cursor key, leaf* n, node* root, descent& path);
     [[nodiscard]] bool unlink_leaf(operation& op, leaf& n, node* root, descent& path);
     [[nodiscard]] bool gather_removal(operation& op, removal& r, node* root, descent& path) const;
     void assert_may_change(operation& op, const removal& r) const;
+    [[nodiscard]] bool fits_heir(const removal& r) const;
+    void check_before_join(const removal& r, u64 layer) const;
+    void hand_over(removal& r);
+    [[nodiscard]] result<bool> join_leaf(operation& op, leaf& n, node* root, descent& path);
     void apply_removal(operation& op, removal& r);
     [[nodiscard]] leaf* drop_layer(operation& op, key_cursor key, node*& root, descent& path);
 

@@ -1,5 +1,5 @@
-// remove.hpp: removes empty leaves, interior nodes without other children, and empty layers (part
-// of masstree.hpp).
+// remove.hpp: removes empty leaves, interior nodes without other children, and empty layers, and
+// joins leaves (part of masstree.hpp).
 //
 // An empty leaf n is unlinked as follows. Go up from n to the lowest interior node `fork` with more
 // than one child; the nodes in between have n as their only descendant and are removed with it. If
@@ -7,6 +7,10 @@
 // nodes then say; if it is the first, the right neighbour does, and its low key becomes n's. The
 // left neighbour's `next` is set to n's `next`. If there is no fork, n was the layer's only leaf:
 // the root becomes an empty leaf (M1), which drop_layer() then removes from the layer above.
+//
+// Two leaves are joined the same way: the neighbour that takes over n's range takes over its entries
+// first. n is marked as deleted and the neighbour as splitting before that, so a reader of either
+// finds its version changed, and searches again.
 //
 // Lock order: n and its ancestors from below, as in splits; neighbours only by try_lock. If that
 // fails repeatedly, or the log has no space, n stays, empty. This is harmless: the next update that
@@ -39,6 +43,8 @@ struct masstree<D>::removal {
         }
         return n;
     }
+    /// The leaf that takes over the range of `empty`; not without a fork.
+    [[nodiscard]] leaf& heir() const noexcept { return branch == 0 ? *right : *left; }
     /// Releases all locks but that of `empty`; the destructor calls it, too.
     void unlock_all_but_empty() noexcept {
         std::array<node*, max_height + 4> nodes;
@@ -132,8 +138,51 @@ void masstree<D>::assert_may_change([[maybe_unused]] operation& op,
     for (unsigned n = r.all(nodes); n > 0; --n) {
         HF_ASSERT(may_change(op, *nodes[n - 1]), "M5: a node that changes is locked and logged");
     }
-    HF_ASSERT(perm(load(r.empty->order)).size() == 0, "only an empty leaf is removed");
+    const unsigned size = perm(load(r.empty->order)).size();
+    HF_ASSERT(size == 0 || (r.fork != nullptr && fits_heir(r)), "a leaf with entries is removed");
 #endif
+}
+
+template <any_discipline D>
+bool masstree<D>::fits_heir(const removal& r) const {
+    return order_of(*r.empty).size() + order_of(r.heir()).size() <= leaf::width;
+}
+
+/// Checks that the two leaves are sound neighbours. Throws damage.
+template <any_discipline D>
+void masstree<D>::check_before_join(const removal& r, u64 layer) const {
+    const leaf& n = *r.empty;
+    const leaf& first = r.branch == 0 ? n : r.heir();
+    const leaf& second = r.branch == 0 ? r.heir() : n;
+    for (const leaf* one : {&first, &second}) {
+        if (one->is_of_another_layer(layer)) {
+            broken(offset_of(one), "a leaf lies where another belongs");
+        }
+        check_entries(*one);
+    }
+    const perm p(load(first.order));
+    if (p.size() != 0 && load(first.keys[p.slot(p.size() - 1)]) >= load(second.low_key)) {
+        broken(offset_of(&second), "a leaf does not begin where the one before it ends");
+    }
+}
+
+/// Moves the entries of r.empty, which is marked as deleted, to the leaf that takes over its range.
+template <any_discipline D>
+void masstree<D>::hand_over(removal& r) {
+    leaf& n = *r.empty;
+    leaf& heir = r.heir();
+    std::array<entry, leaf::width> all;
+    unsigned count = 0;
+    for (const leaf* from : {r.branch == 0 ? &n : &heir, r.branch == 0 ? &heir : &n}) {
+        const perm p(load(from->order));
+        for (unsigned i = 0; i < p.size(); ++i) {
+            all[count++] = entry_at(*from, load(from->lengths), p.slot(i));
+        }
+    }
+    heir.version.mark_splitting();
+    if (r.branch == 0) store(heir.low_key, load(n.low_key));
+    fill_leaf(heir, all.data(), count);
+    store(n.order, n.sealed_order(perm::empty().word()));
 }
 
 template <any_discipline D>
@@ -143,6 +192,7 @@ void masstree<D>::apply_removal(operation& op, removal& r) {
     n.version.mark_deleted();
     const unsigned gone = r.fork != nullptr ? r.between_count : r.between_count - 1;
     for (unsigned i = 0; i < gone; ++i) r.between[i]->version.mark_deleted();
+    if (perm(load(n.order)).size() != 0) hand_over(r);
     if (r.fork != nullptr) {
         interior& f = *r.fork;
         f.version.mark_splitting();
@@ -203,6 +253,52 @@ bool masstree<D>::unlink_leaf(operation& op, leaf& n, node* root, descent& path)
     } catch (const damage&) {  // NOLINT(bugprone-empty-catch): n stays, empty, which is harmless
     }
     return false;
+}
+
+/// unlink_leaf() of a leaf with entries, if they fit into the leaf that takes over its range. False:
+/// they do not, or other threads hold locks. Unlocks n.
+template <any_discipline D>
+result<bool> masstree<D>::join_leaf(operation& op, leaf& n, node* root, descent& path) {
+    held mine(n);
+    removal r;
+    r.empty = &n;
+    if (!gather_removal(op, r, root, path) || r.fork == nullptr || !fits_heir(r)) return false;
+    check_before_join(r, offset_of(root));
+    std::array<node*, max_height + 4> nodes;
+    if (auto ready = adapter_.log_nodes(op, {nodes.data(), r.all(nodes)}); !ready) {
+        return tl::unexpected(ready.error());
+    }
+    mine.let_go();
+    apply_removal(op, r);
+    return true;
+}
+
+template <any_discipline D>
+result<bool> masstree<D>::join(operation& op, std::string_view key_bytes) {
+    namespace kind = masstree_detail::cell_kind;
+    constexpr unsigned max_entries = leaf::width * 3 / 4;  // with more it hardly fits anywhere
+    adapter_.begin_update(op);
+    key_cursor key(key_bytes);
+    node* root = at<node>(root_);
+    for (;;) {
+        descent path;
+        leaf* const n = lock_leaf(op, root, key.slice(), path);
+        if (n == nullptr) return false;
+        held mine(*n);
+        const perm p = whole_order_of(*n);
+        const int slot = find_slot(*n, p, key.slice(), masstree_detail::longer);
+        const cell value = slot >= 0 && key.length_class() == masstree_detail::longer
+                               ? opened(*n, cell_at(*n, static_cast<unsigned>(slot)))
+                               : cell{};
+        if (value.kind == kind::layer) {
+            mine.unlock();
+            root = below(masstree_detail::value_word::offset(value.word), key);
+            continue;
+        }
+        if (n == root || p.size() > max_entries) return false;
+        mine.let_go();
+        return join_leaf(op, *n, root, path);
+    }
 }
 
 /// Removes the empty layer below `key` (whose depth is that of the layer above) from the leaf

@@ -80,10 +80,19 @@ void masstree<D>::check_before_split(const leaf& n) const {
     const perm p = whole_order_of(n);
     const u64 first = load(n.keys[p.slot(0)]);
     const u64 last = load(n.keys[p.slot(leaf::width - 1)]);
-    if (first == last || !masstree_detail::is_in_order(n)) {
+    if (first == last) broken(offset_of(&n), "the keys of a leaf do not ascend");
+    check_entries(n);
+}
+
+/// Checks that the entries of a leaf may move to another. Throws damage.
+template <any_discipline D>
+void masstree<D>::check_entries(const leaf& n) const {
+    if (!masstree_detail::is_in_order(n)) {
         broken(offset_of(&n), "the keys of a leaf do not ascend");
     }
-    for (unsigned s = 0; s < leaf::width; ++s) {
+    const perm p = whole_order_of(n);
+    for (unsigned r = 0; r < p.size(); ++r) {
+        const unsigned s = p.slot(r);
         const cell c = cell_at(n, s);
         (void)opened(n, c);
         if (is_torn(n, c, load(n.keys[s]), masstree_detail::length_class(load(n.lengths), s))) {

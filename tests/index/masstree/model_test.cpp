@@ -77,6 +77,7 @@ void random_operations(test_engine<D>& e, model& m, xoshiro256ss& r, unsigned co
                 ASSERT_EQ(*got, it->second);
             }
         }
+        if (r.below(2) == 0) (void)e.join(adversarial_key(r, universe));
         if (r.below(200) == 0) e.epochs().end_epoch();
     }
 }

@@ -36,11 +36,12 @@ keys_of_change together(keys_of_change a, const keys_of_change& b) {
     return a;
 }
 
-/// The concurrent change: removes keys in order, then inserts keys.
+/// The concurrent change: removes keys in order, then inserts keys, then joins the leaves of keys.
 struct change_case {
     const char* name;
     keys_of_change gone;
     keys_of_change come;
+    keys_of_change joined{};
 };
 
 class tree_step : public ::testing::TestWithParam<bool> {
@@ -81,6 +82,7 @@ class tree_step : public ::testing::TestWithParam<bool> {
     void make_change(operation& op, const change_case& c) {
         for (const auto& k : c.gone) remove(op, k);
         for (const auto& k : c.come) put(op, k);
+        for (const auto& k : c.joined) (void)must(t().join(op, k));
     }
     static bool has(const keys_of_change& all, const std::string& k) {
         return std::find(all.begin(), all.end(), k) != all.end();
@@ -324,6 +326,7 @@ std::vector<change_case> changes_of(const std::string& prefix, unsigned end) {
     const keys_of_change first(all.begin(), all.begin() + static_cast<long>(all.size() / 2));
     const keys_of_change second(all.begin() + static_cast<long>(all.size() / 2), all.end());
     const unsigned middle = end / 20 * 10;
+    const keys_of_change every_second = range_of(prefix, 10, end, 20);
     return {
         {"many come", {}, range_of(prefix, 5, end, 10)},
         {"many come between two", {}, range_of(prefix, middle + 1, middle + 10, 1)},
@@ -339,6 +342,8 @@ std::vector<change_case> changes_of(const std::string& prefix, unsigned end) {
         {"one takes the place of another", {numbered(prefix, 0)}, {numbered(prefix, 1)}},
         {"the last gives its place", {all.back()}, {numbered(prefix, middle + 5)}},
         {"others take the places", first, range_of(prefix, end, end + 10 * end, 10)},
+        {"every second goes and leaves are joined", every_second, {}, all},
+        {"others come and leaves are joined", every_second, range_of(prefix, 5, end, 20), all},
     };
 }
 

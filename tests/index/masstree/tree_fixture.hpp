@@ -96,6 +96,14 @@ class test_engine {
                                   }))
             .changed;
     }
+    /// Whether two leaves were joined; not if a log was full.
+    bool join(std::string_view key) {
+        operation op(checkpoint());
+        const auto joined = tree().join(op, key);
+        if (joined) return *joined;
+        EXPECT_EQ(joined.error().code, errc::no_space) << joined.error().to_string();
+        return false;
+    }
     std::optional<std::string> get(std::string_view key) {
         operation op(checkpoint());
         std::optional<std::string> out;
