@@ -6,6 +6,7 @@
 
 #include "base/check.hpp"
 #include "base/damage.hpp"
+#include "checkpoint_map/compaction.hpp"
 #include "checkpoint_map/engine.hpp"
 #include "checkpoint_map/large_value.hpp"
 #include "map_engine/map_engine.hpp"
@@ -13,6 +14,7 @@
 #include <atomic>
 #include <functional>
 #include <memory>
+#include <mutex>
 #include <optional>
 #include <span>
 #include <string>
@@ -95,18 +97,23 @@ class checkpoint_map final : public map_engine {
     ///    there.
     /// 3. Empty slabs are given back, and what idle threads have freed becomes available to all.
     ///    It is retried in the epoch after that.
-    /// 4. Larger size classes may serve the request.
+    /// 4. Records are moved out of sparse slabs, and sparse leaves are joined. It is retried in the
+    ///    epoch after that.
+    /// 5. Larger size classes may serve the request.
     /// If all of that fails, later attempts in the same epoch fail at once unless memory has been
     /// freed: otherwise each write to a full map would end an epoch in vain.
     template <class Attempt>
     result<write_outcome> with_room(std::string_view key, Attempt attempt) const {
         u64 epoch = epochs().current_epoch();
         auto done = attempt();
+        const auto attempt_now = [&] {
+            done = attempt();
+            return done || done.error().code != errc::no_space;
+        };
         const auto attempt_after = [&](u64 ended) {
             epochs().end_epoch(ended);
             epoch = epochs().current_epoch();
-            done = attempt();
-            return done || done.error().code != errc::no_space;
+            return attempt_now();
         };
         constexpr unsigned most_logs = 100;
         for (unsigned i = 0; i < most_logs && !done && log_ran_full(epoch); ++i) {
@@ -128,14 +135,18 @@ class checkpoint_map final : public map_engine {
         const auto attempt_in_next = [&] { return attempt_after(epochs().current_epoch()); };
         if (attempt_in_next()) return done;
         const u64 pages = memory().give_back_slabs();
-        if ((pages != 0 || memory().has_gathered()) && attempt_in_next()) return done;
+        const bool has_freed = pages != 0 || memory().has_gathered();
+        // If the sweep was of no use, the region may grow now.
+        if (has_freed ? attempt_in_next() : attempt_now()) return done;
+        if (compact() && attempt_in_next()) return done;
         memory().let_larger_stand_in();
-        done = attempt();
-        if (done || done.error().code != errc::no_space) return done;
+        if (attempt_now()) return done;
         idle_when_full_ = memory().idle_bytes();
         full_in_ = epoch;
         return explained(std::move(done.error()));
     }
+    /// Makes the full region compact, or waits until another thread has. False: that is of no use.
+    [[nodiscard]] bool compact() const;
     /// In the next epoch, removes the empty leaf that removing the key has left.
     void tidy(std::string_view key) const;
     /// Extends a no-space error with advice if many free blocks exist but none fits.
@@ -143,6 +154,9 @@ class checkpoint_map final : public map_engine {
 
     std::unique_ptr<engine<incll_discipline>> machine_;
     bool verifies_reads_;  ///< map_options::verify_reads
+    mutable std::mutex compacting_;
+    mutable compaction_budget budget_;  ///< under compacting_
+    mutable std::atomic<u64> compactions_{0};
     mutable std::atomic<u64> full_in_{0};
     mutable std::atomic<u64> idle_when_full_{0};
 };

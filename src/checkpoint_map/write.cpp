@@ -25,6 +25,15 @@ tl::unexpected<error> checkpoint_map::explained(error why) const {
     return failure(std::move(why));
 }
 
+bool checkpoint_map::compact() const {
+    const u64 before = compactions_.load();
+    const std::lock_guard guard(compacting_);
+    if (compactions_.load() != before) return true;
+    const bool helped = compaction(*machine_).run(budget_);
+    if (helped) ++compactions_;
+    return helped;
+}
+
 void checkpoint_map::tidy(std::string_view key) const {
     epochs().end_epoch(epochs().current_epoch());
     try {

@@ -46,14 +46,14 @@ class heap_subject final : public subject {
         }
         return done.has_value();
     }
-    void free_group(unsigned group, unsigned /*n*/) override {
+    void free_group(unsigned group, numbers /*which*/) override {
         must(heap_.atomic([&](nv::tx<>& tx) { groups_[group].set(tx, nullptr); }));
     }
     void sweep() override {
         free_group(1, 0);
         must(heap_.collect());
     }
-    void expect_group(unsigned, unsigned, std::size_t) override {
+    void expect_group(unsigned, numbers, std::size_t) override {
         for (const std::string& v : must(heap_.check()).violations) ADD_FAILURE() << v;
     }
     /// A heap hands freed memory out at once.

@@ -32,8 +32,9 @@ class map_subject final : public subject {
         }
         return put.has_value();
     }
-    void free_group(unsigned group, unsigned n) override {
-        for (unsigned i = 0; i < n; ++i) must(records_.remove(key(group, i)));
+    void free_group(unsigned group, numbers which) override {
+        for (unsigned i = which.first; i < which.end; i += which.step)
+            must(records_.remove(key(group, i)));
     }
     /// In a full region nothing else: a write that finds no room frees expired records by itself.
     void sweep() override {
@@ -43,9 +44,9 @@ class map_subject final : public subject {
             n = must(records_.purge(1000)) != 0 ? 0 : n + 1;
         }
     }
-    void expect_group(unsigned group, unsigned n, std::size_t size) override {
+    void expect_group(unsigned group, numbers which, std::size_t size) override {
         store::record found;
-        for (unsigned i = 0; i < n; ++i) {
+        for (unsigned i = which.first; i < which.end; i += which.step) {
             ASSERT_TRUE(must(records_.get(key(group, i), found))) << key(group, i);
             ASSERT_EQ(found.data(), value(i, size)) << key(group, i);
         }

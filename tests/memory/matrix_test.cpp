@@ -187,5 +187,52 @@ INSTANTIATE_TEST_SUITE_P(all, fragmented,
                                            "masstree"),
                          [](const auto& p) { return std::string(p.param); });
 
+// Every second record stays: no slab becomes empty, and no leaf. Slabs of large blocks need adjacent
+// pages, and the pages of the tree's nodes, which are not moved, are between those that become free.
+class halved : public freed_memory,
+               public ::testing::WithParamInterface<std::tuple<const char*, std::size_t>> {
+   protected:
+    /// Fills a region, removes every second record, and adds others of this size. Percent of the
+    /// removed bytes.
+    static u64 added_again(std::size_t stored, std::size_t size) {
+        const scratch_directory dir;
+        const auto filled = make_map_subject(
+            dir / "store.hf", {std::get<0>(GetParam()), freed_by::same_thread, 8 * mib, 8 * mib});
+        unsigned n = 0;
+        while (filled->add(1, n, stored)) ++n;
+        filled->free_group(1, {n, 0, 2});
+        filled->end_epoch();
+        unsigned again = 0;
+        while (again * size < n / 2 * stored && filled->add(2, again, size)) ++again;
+        filled->expect_group(1, {n, 1, 2}, stored);
+        filled->expect_group(2, again, size);
+        return again * size * 100 / (n / 2 * stored);
+    }
+};
+
+TEST_P(halved, memory_serves_new_keys_and_any_larger_size) {
+    constexpr u64 least_of_large = 70;
+    const std::size_t stored = std::get<1>(GetParam());
+    for (const std::size_t size : {stored, std::size_t{1500}, std::size_t{12000}}) {
+        if (size != stored && stored < 100) continue;
+        const u64 percent = added_again(stored, size);
+        if (std::getenv("HF_MEMORY_TABLE") != nullptr) {
+            std::printf(
+                "| %s | every second of %zu bytes | %zu bytes | bounded | tmpfs | %llu %% |\n",
+                std::get<0>(GetParam()), stored, size, static_cast<unsigned long long>(percent));
+        }
+        EXPECT_GE(percent, size == 12000 ? least_of_large : least_percent)
+            << size << " bytes after " << stored;
+    }
+}
+
+INSTANTIATE_TEST_SUITE_P(all, halved,
+                         ::testing::Combine(::testing::Values("incll", "inlined"),
+                                            ::testing::Values(8, 100, 1000)),
+                         [](const auto& p) {
+                             return std::string(std::get<0>(p.param)) + "_" +
+                                    std::to_string(std::get<1>(p.param));
+                         });
+
 }  // namespace
 }  // namespace hf::test

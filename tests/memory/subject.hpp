@@ -23,6 +23,15 @@ struct setting {
     medium_kind medium = medium_kind::shm;
 };
 
+/// The numbers first, first + step, ... below `end`.
+struct numbers {
+    unsigned end;
+    unsigned first;
+    unsigned step;
+
+    numbers(unsigned e, unsigned f = 0, unsigned s = 1) : end(e), first(f), step(s) {}
+};
+
 /// Records, or objects, in numbered groups.
 class subject {
    public:
@@ -34,13 +43,13 @@ class subject {
     /// Adds a record of `size` bytes to a group. False: there is no room. Another error fails the
     /// test.
     [[nodiscard]] virtual bool add(unsigned group, unsigned number, std::size_t size) = 0;
-    /// Frees the records 0 to n - 1 of a group, by the calling thread.
-    virtual void free_group(unsigned group, unsigned n) = 0;
+    /// Frees these records of a group, by the calling thread. A heap frees all of them.
+    virtual void free_group(unsigned group, numbers which) = 0;
     /// Makes the records of group 1 garbage, and frees it as the structure's sweeper does. Only if
     /// the setting says `sweeper`.
     virtual void sweep() = 0;
-    /// Fails the test unless the records 0 to n - 1 of a group, of this size, are sound.
-    virtual void expect_group(unsigned group, unsigned n, std::size_t size) = 0;
+    /// Fails the test unless these records of a group, of this size, are sound.
+    virtual void expect_group(unsigned group, numbers which, std::size_t size) = 0;
     /// Ends the running epoch, if the structure has epochs.
     virtual void end_epoch() = 0;
     [[nodiscard]] virtual u64 region_bytes() = 0;

@@ -1,0 +1,189 @@
+// compaction.hpp: moves records in a full region, so that what was freed serves any size.
+//
+// Purpose. After removals at random no slab is empty and no leaf either: free blocks serve records of
+// their own size only, and there is no page for new leaves. One walk over all records joins sparse
+// leaves, and moves records out of sparsely used slabs (list_heap::begin_emptying()), whose pages
+// are then free. A record is moved by storing its value again under its key.
+//
+// Crash. A move is an update, and a join a removal: both are undone with their epoch, like any other.
+// A slab is freed in a later epoch than the last move out of it.
+//
+// Concurrency. Other threads go on reading and writing; what they free in the chosen slabs waits
+// with the rest. Call it outside of operations, by one thread at a time: it ends epochs, since
+// freed blocks and the space of logs are usable in the next one only.
+//
+// Bad input. A damaged record or leaf stays where it is. If the walk cannot get past one, it ends;
+// what was moved stays moved.
+//
+// Cost. Each record is read; a record in a chosen slab is copied. compaction_budget bounds how often.
+#pragma once
+
+#include "base/damage.hpp"
+#include "checkpoint_map/engine.hpp"
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace hf {
+
+/// When a compaction is worth its walk again: after a sixteenth as many releases as it has visited
+/// records.
+class compaction_budget {
+   public:
+    [[nodiscard]] bool allows(u64 freed, u64 removed) const noexcept {
+        return pays(freed - freed_ + removed - removed_);
+    }
+    /// Whether so many removals leave leaves to join.
+    [[nodiscard]] bool allows_joins(u64 removed) const noexcept { return pays(removed - removed_); }
+    void spend(u64 freed, u64 removed, u64 visited) noexcept {
+        freed_ = freed;
+        removed_ = removed;
+        visited_ = visited;
+    }
+
+   private:
+    static constexpr u64 visits_for_a_release = 16;
+    [[nodiscard]] bool pays(u64 released) const noexcept {
+        return released * visits_for_a_release >= visited_;
+    }
+    u64 freed_ = 0;
+    u64 removed_ = 0;
+    u64 visited_ = 0;
+};
+
+template <any_discipline D>
+class compaction {
+   public:
+    explicit compaction(engine<D>& machine) : machine_(machine), memory_(machine.memory()) {}
+
+    /// Returns whether memory has become free that the next epoch can use.
+    [[nodiscard]] bool run(compaction_budget& budget) {
+        if (!budget.allows(memory_.freed(), memory_.removed())) return false;
+        const u64 pages = memory_.begin_emptying(machine_.tree().node_payload());
+        if (pages != 0 || budget.allows_joins(memory_.removed())) walk();
+        if (moved_ != 0) {
+            end_epoch(epochs().current_epoch());
+            (void)memory_.give_back_slabs();
+        }
+        memory_.end_emptying();
+        budget.spend(memory_.freed(), memory_.removed(), visited_);
+        return moved_ + joined_ != 0;
+    }
+    [[nodiscard]] u64 moved() const noexcept { return moved_; }
+    [[nodiscard]] u64 joined() const noexcept { return joined_; }
+
+   private:
+    using record = typename masstree<D>::record;
+    using operation = typename D::operation;
+
+    /// Collects the keys of a batch of records of which something is to be done.
+    struct visitor {
+        static constexpr unsigned batch = 256;
+        static constexpr unsigned stride = 5;  // some key of nearly every leaf
+
+        heap<D>& memory;
+        unsigned visited = 0;
+        std::vector<std::string> to_move{};
+        std::vector<std::string> to_join{};
+        std::string last{};
+
+        [[nodiscard]] bool operator()(std::string_view key, std::string_view value) {
+            if (memory.is_emptied(offset_from(memory.base(), value.data()))) {
+                to_move.emplace_back(key);
+            }
+            if (visited % stride == 0) to_join.emplace_back(key);
+            if (++visited < batch) return true;
+            last.assign(key);
+            return false;
+        }
+    };
+
+    [[nodiscard]] epoch_manager& epochs() const { return machine_.epochs(); }
+    void end_epoch(u64 epoch) const { epochs().end_epoch(epoch); }
+
+    void walk() {
+        std::string last;
+        bool is_end = false;
+        try {
+            for (bool started = false; !is_end; started = true) {
+                visitor seen{memory_};
+                {
+                    operation op(machine_.checkpoint());
+                    is_end = machine_.tree().scan(op, last, started, seen);
+                }
+                visited_ += seen.visited;
+                last = std::move(seen.last);
+                epochs().slow_writer();
+                if (!move_all(seen.to_move)) return;
+                join_all(seen.to_join);
+            }
+        } catch (const damage&) {  // NOLINT(bugprone-empty-catch): the write that failed reports it
+        }
+    }
+
+    /// False: there is no room in other slabs, so nothing more can be moved.
+    [[nodiscard]] bool move_all(const std::vector<std::string>& keys) {
+        for (const std::string& key : keys) {
+            const auto done = with_log([&] { return move(key); });
+            if (!done) return false;
+            moved_ += *done ? 1 : 0;
+        }
+        return true;
+    }
+    void join_all(const std::vector<std::string>& keys) {
+        for (const std::string& key : keys) {
+            const auto done = with_log([&] {
+                operation op(machine_.checkpoint());
+                return machine_.tree().join(op, key);
+            });
+            joined_ += done && *done ? 1 : 0;
+        }
+    }
+    /// Repeats `act` in the next epoch if a log was full.
+    template <class Act>
+    [[nodiscard]] result<bool> with_log(Act act) const {
+        constexpr unsigned max_attempts = 100;
+        for (unsigned attempt = 1;; ++attempt) {
+            const u64 epoch = epochs().current_epoch();
+            auto done = unless_damaged(act);
+            if (done || attempt == max_attempts ||
+                !machine_.checkpoint().log_ran_full(epochs().my_lane(), epoch)) {
+                return done;
+            }
+            end_epoch(epoch);
+        }
+    }
+    /// Returns act(). A damaged record, or leaf, stays where it is.
+    template <class Act>
+    [[nodiscard]] static result<bool> unless_damaged(Act act) {
+        try {
+            return act();
+        } catch (const damage&) {
+            return false;
+        }
+    }
+    [[nodiscard]] result<bool> move(const std::string& key) const {
+        masstree<D>& tree = machine_.tree();
+        result<u64> made = 0;
+        operation op(machine_.checkpoint());
+        const auto done = tree.update(op, key, [&](const record* old) -> decision {
+            if (old == nullptr || !memory_.is_emptied(offset_from(memory_.base(), old))) return {};
+            made = tree.make_record(op, key, old->value());
+            if (!made) return {};
+            return {decision::action::store, *made};
+        });
+        if (!made) return tl::unexpected(made.error());
+        if (!done && *made != 0) tree.drop_record(op, *made);
+        if (!done) return tl::unexpected(done.error());
+        return done->changed;
+    }
+
+    engine<D>& machine_;
+    heap<D>& memory_;
+    u64 visited_ = 0;
+    u64 moved_ = 0;
+    u64 joined_ = 0;
+};
+
+}  // namespace hf
