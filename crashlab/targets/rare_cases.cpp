@@ -253,6 +253,60 @@ void give_back_rest(tree_session& s) {
     s.put(key_of(45), 1900);
 }
 
+// Three slabs of sixteen blocks each, with three, eight and fourteen blocks in use. The first is
+// emptied. The records of two adjacent leaves fit into one.
+void fill_sparsely(tree_session& s) {
+    for (u64 i = 1; i <= 49; ++i) s.put(key_of(i * 10), large_block);
+    s.end_epoch();
+    for (u64 i = 1; i <= 48; ++i) {
+        const u64 in_slab = i % 16;
+        if (in_slab >= (i <= 16 ? 4U : i <= 32 ? 9U : 15U)) s.remove(key_of(i * 10));
+    }
+    s.end_epoch();
+}
+void move_records(tree_session& s) {
+    s.put(key_of(15), 30);
+    s.compact();
+    s.put(key_of(20), large_block);  // in a free block, perhaps of the emptied slab
+    s.end_epoch();
+    s.put(key_of(25), 1900);  // at the former place of the slab
+    s.remove(key_of(170));
+    s.end_epoch();
+    s.put(key_of(35), large_block);
+}
+void move_records_again(tree_session& s) {
+    s.compact();
+    crash_and_open(s);
+    s.put(key_of(20), large_block);
+    s.compact();
+    s.put(key_of(25), 1900);
+    s.end_epoch();
+    s.put(key_of(30), 1900);
+}
+void load_and_halve(tree_session& s) {
+    load(s, 60);
+    for (u64 i = 1; i <= 60; i += 2) s.remove(key_of(i * 10));
+    s.end_epoch();
+}
+void join_leaves(tree_session& s) {
+    s.put(key_of(40), 8);
+    s.compact();
+    s.remove(key_of(80));
+    s.end_epoch();
+    for (u64 i = 1; i <= 15; i += 2) s.put(key_of(i * 10), 8);  // one splits again
+    s.end_epoch();
+    for (u64 i = 1; i <= 15; i += 2) s.remove(key_of(i * 10));
+    s.compact();
+    s.put(key_of(15), 8);
+}
+void join_leaves_again(tree_session& s) {
+    s.compact();
+    crash_and_open(s);
+    s.touch(key_of(200));
+    s.compact();
+    for (u64 i = 1; i <= 15; i += 2) s.put(key_of(i * 10), 8);
+}
+
 // A full region with free blocks of 640 bytes.
 void fill_all_pages(tree_session& s) {
     for (u64 i = 1; i <= 9; ++i) s.put(key_of(i * 10), 550);
@@ -508,6 +562,30 @@ const std::vector<tree_case>& rare_cases() {
          "the same where the lists belong to no thread",
          leave_slabs_behind,
          give_back_rest,
+         {}},
+        {"alloc.move",
+         "alloc",
+         "records are moved out of a sparse slab, which becomes free pages",
+         fill_sparsely,
+         move_records,
+         {"alloc W5: the free blocks of a chosen slab wait"}},
+        {"alloc.move.again",
+         "alloc",
+         "the same, undone by a crash and done again",
+         fill_sparsely,
+         move_records_again,
+         {}},
+        {"node.join",
+         "masstree",
+         "sparse leaves are joined, and split again",
+         load_and_halve,
+         join_leaves,
+         {}},
+        {"node.join.again",
+         "masstree",
+         "the same, undone by a crash and done again",
+         load_and_halve,
+         join_leaves_again,
          {}},
         {"alloc.larger",
          "alloc",

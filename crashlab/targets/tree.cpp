@@ -195,6 +195,12 @@ void tree_session::give_back_slabs() {
     require(machine_->memory().give_back_slabs() != 0, "no slab has run empty");
 }
 
+void tree_session::compact() {
+    compaction_budget budget;
+    model_.epoch_ended(machine_->epochs().current_epoch());  // it may end one
+    require(compaction(*machine_).run(budget), "nothing was moved");
+}
+
 void tree_session::touch(const std::string& key) { static_cast<void>(get(key)); }
 
 void tree_session::end_epoch() {

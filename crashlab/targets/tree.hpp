@@ -8,10 +8,13 @@
 #include <holdfast/crashlab/key_history.hpp>
 
 #include "base/random.hpp"
+#include "checkpoint_map/compaction.hpp"
 #include "checkpoint_map/engine.hpp"
 #include "crashlab/targets/history.hpp"
 #include "crashlab/targets/target.hpp"
 #include "crashlab/trace/event.hpp"
+#include "map/compaction.hpp"
+#include "map/engine.hpp"
 
 #include <array>
 #include <functional>
@@ -45,6 +48,8 @@ class tree_session {
     void let_larger_stand_in() { machine_->memory().let_larger_stand_in(); }
     /// Turns empty slabs into pages; there must be some.
     void give_back_slabs();
+    /// Joins sparse leaves, and moves records out of sparse slabs. Something must be moved.
+    void compact();
     void touch(const std::string& key);
     void end_epoch();
     void run_pass();
