@@ -82,6 +82,7 @@
 #include "index/common/get_piece.hpp"
 #include "index/common/index.hpp"
 
+#include <algorithm>
 #include <array>
 #include <atomic>
 #include <bit>
@@ -297,6 +298,13 @@ class clht final : public traced {
     }
     [[nodiscard]] static bool is_alive(u64 hash, u64 number, unsigned bits) noexcept {
         return hash != 0 && (number == no_number || (hash & mask(bits)) == number);
+    }
+    /// A hash that is not alive any more was when the bucket was made.
+    [[nodiscard]] static bool may_have_been_in(u64 number, u64 hash) noexcept {
+        return number == no_number || hash == 0 ||
+               is_alive(hash, number,
+                        std::max<unsigned>(Shape::chunk_bits,
+                                           static_cast<unsigned>(std::bit_width(number))));
     }
     [[nodiscard]] bool is_block(u64 offset) const noexcept {
         const swept::run* r = space_.heap().run_of(offset);

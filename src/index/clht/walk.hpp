@@ -280,6 +280,9 @@ void clht<D, Keys, Shape>::audit_chain(heap_audit& a, const bucket* first, u64 n
         const u64 here = offset_from(base_, n);
         for (unsigned i = 0; i < slots; ++i) {
             const entry e{n->key[i].load(), n->value[i].load()};
+            if (!may_have_been_in(number, e.hash)) {
+                a.report().add(here, "a hash stands in a bucket of others");
+            }
             if (!is_alive(e.hash, number, bits)) continue;
             ++a.report().tree.records;
             if constexpr (Keys::inline_values) {

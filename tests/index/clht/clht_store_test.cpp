@@ -323,6 +323,46 @@ TEST_F(clht_store, audit_reports_a_duplicate_key) {
     expect_twice_to_be_noticed(strings);
 }
 
+/// Swaps two buckets with entries, which searches then miss, and puts them back.
+template <class Tree>
+void expect_swap_to_be_noticed(Tree& t) {
+    const auto blocks = blocks_of(t);
+    for (const heap_audit::place& p : blocks.at("a chunk of buckets")) {
+        clht_detail::bucket* filled = nullptr;
+        for (u64 at = p.payload; at + line_size <= p.payload + p.room; at += line_size) {
+            auto& b = *t.space->file().template at<clht_detail::bucket>(at);
+            if (!b.is_made() || b.key[0].load() == 0) continue;
+            if (filled == nullptr) {
+                filled = &b;
+                continue;
+            }
+            const auto swap = [&] {
+                std::swap_ranges(reinterpret_cast<char*>(filled),
+                                 reinterpret_cast<char*>(filled + 1), reinterpret_cast<char*>(&b));
+            };
+            swap();
+            const std::string said = t.audit().to_string();
+            swap();
+            EXPECT_NE(said.find("a hash stands in a bucket of others"), said.npos) << said;
+            return;
+        }
+    }
+    ADD_FAILURE() << "there are no two buckets";
+}
+
+TEST_F(clht_store, audit_reports_swapped_buckets) {
+    numbers t(file);
+    clht_family::bytes_in_file strings(dir / "strings.hf");
+    for (u64 k = 0; k < 40; ++k) {
+        t.insert(k, k);
+        strings.insert(std::to_string(k), "v");
+    }
+    expect_swap_to_be_noticed(t);
+    expect_swap_to_be_noticed(strings);
+    t.expect_sound();
+    strings.expect_sound();
+}
+
 TEST_F(clht_store, transient_baseline_does_not_flush) {
     clht_family::transient_numbers t;
     const cost total = cost_of([&] {
