@@ -2,9 +2,12 @@
 
 #include <pthread.h>
 
+#include <cstddef>
 #include <memory>
 #include <new>
+#include <type_traits>
 #include <unordered_map>
+#include <utility>
 
 namespace hf::detail {
 
@@ -16,8 +19,11 @@ struct table_registry {
     u64 next_id = 1;
 };
 
+/// Never destroyed, since threads may end after main() has. Without memory of its own, since a library
+/// that contains it may be unloaded.
 table_registry& registry() {
-    static auto* r = new table_registry;  // never destroyed: threads may end after main() has
+    alignas(table_registry) static std::byte place[sizeof(table_registry)];
+    static auto* r = new (place) table_registry;
     return *r;
 }
 
@@ -63,20 +69,41 @@ void give_back(void* slots) {
     delete static_cast<slots_of_thread*>(slots);
 }
 
-pthread_key_t end_of_thread() {
-    static const pthread_key_t key = [] {
-        pthread_key_t made = 0;
-        HF_CHECK(::pthread_key_create(&made, give_back) == 0,
+constinit bool is_key_gone = false;
+
+/// The key is deleted together with the code of give_back(): a library may be unloaded before the
+/// threads that have slots end. Their objects, which were made after it, are destroyed by then. What
+/// such a thread has allocated here, some 70 bytes, is lost.
+class thread_end_key {
+   public:
+    thread_end_key() {
+        HF_CHECK(::pthread_key_create(&key_, give_back) == 0,
                  "no pthread key is left (PTHREAD_KEYS_MAX): the process has made too many");
-        return made;
-    }();
-    return key;
+    }
+    thread_end_key(const thread_end_key&) = delete;
+    thread_end_key& operator=(const thread_end_key&) = delete;
+    ~thread_end_key() {
+        is_key_gone = true;
+        ::pthread_key_delete(key_);
+        delete std::exchange(my_slots, nullptr);
+    }
+    [[nodiscard]] bool set(const slots_of_thread* mine) const {
+        return ::pthread_setspecific(key_, mine) == 0;
+    }
+
+   private:
+    pthread_key_t key_{};
+};
+
+void give_back_at_end_of_thread(const slots_of_thread* mine) {
+    static const thread_end_key key;
+    if (!is_key_gone && !key.set(mine)) throw std::bad_alloc();
 }
 
 slots_of_thread& slots_of_this_thread() {
     if (my_slots == nullptr) {
         auto made = std::make_unique<slots_of_thread>();
-        if (::pthread_setspecific(end_of_thread(), made.get()) != 0) throw std::bad_alloc();
+        give_back_at_end_of_thread(made.get());
         my_slots = made.release();
     }
     return *my_slots;
@@ -114,7 +141,9 @@ slot_table::slot_table(u32 first, u32 end) : first_(first), used_(first), owned_
 
 slot_table::~slot_table() {
     const std::lock_guard guard(registry().mutex);
-    registry().living.erase(id_);
+    auto& living = registry().living;
+    living.erase(id_);
+    if (living.empty()) std::remove_reference_t<decltype(living)>().swap(living);
 }
 
 void* slot_table::bind() {

@@ -8,6 +8,9 @@
 #include "must.hpp"
 #include "scratch.hpp"
 
+#include <dlfcn.h>
+
+#include <atomic>
 #include <cstdlib>
 #include <functional>
 #include <string>
@@ -123,6 +126,76 @@ TEST_F(static_object, checkpointed_memory_is_closed_at_exit) {
         in_another_thread(use);
     });
     EXPECT_FALSE(must(checkpointed::open(file, options)).recovered());
+}
+
+/// A function of a library (library.cpp), loaded anew for each object.
+class loaded_library {
+   public:
+    loaded_library() : handle_(::dlopen(HF_TEST_LIBRARY, RTLD_NOW | RTLD_LOCAL)) {
+        if (handle_ == nullptr) ADD_FAILURE() << ::dlerror();
+    }
+    loaded_library(const loaded_library&) = delete;
+    loaded_library& operator=(const loaded_library&) = delete;
+    ~loaded_library() {
+        if (handle_ != nullptr) EXPECT_EQ(::dlclose(handle_), 0);
+    }
+
+    void use(const std::filesystem::path& map_file, const std::filesystem::path& heap_file) {
+        using function = int(const char*, const char*);
+        ASSERT_TRUE(handle_);
+        auto* const call = reinterpret_cast<function*>(::dlsym(handle_, "use_both"));
+        ASSERT_TRUE(call);
+        EXPECT_EQ(call(map_file.c_str(), heap_file.c_str()), 0);
+    }
+
+   private:
+    void* handle_;
+};
+
+class static_objects_of_a_library : public static_objects {
+   protected:
+    void expect_closed() {
+        const map records = must(map::open(file, of_kind("incll", region())));
+        EXPECT_FALSE(records.stats().recovered);
+        std::string value;
+        EXPECT_TRUE(must(records.get("main", value)));
+        EXPECT_TRUE(must(records.get("other", value)));
+        nv::heap_options options;
+        options.region = region();
+        EXPECT_EQ(must(nv::heap<>::open(objects, options)).numbers().recovered_records, 0U);
+    }
+    std::filesystem::path objects = dir / "objects.hf";
+};
+
+TEST_F(static_objects_of_a_library, are_closed_when_it_is_unloaded_or_at_exit) {
+    expect_exit([&] {
+        loaded_library().use(file, objects);
+        loaded_library().use(file, objects);  // it was unloaded, or is the same one
+    });
+    expect_closed();
+}
+
+TEST_F(static_objects_of_a_library, are_closed_though_a_thread_that_used_them_ends_later) {
+    const auto use = [&] {
+        std::atomic<bool> has_used{false};
+        std::atomic<bool> is_unloaded{false};
+        auto library = std::make_unique<loaded_library>();
+        std::thread late([&] {
+            library->use(file, objects);
+            has_used = true;
+            has_used.notify_one();
+            is_unloaded.wait(false);
+        });
+        has_used.wait(false);
+        library.reset();
+        is_unloaded = true;
+        is_unloaded.notify_one();
+        late.join();
+        return HasFailure() ? 1 : 0;
+    };
+    // No std::exit(): the few bytes that the thread has left count as a leak there.
+    EXPECT_EQ(in_child(use), 0);
+    expect_closed();
 }
 
 }  // namespace
