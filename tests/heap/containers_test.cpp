@@ -21,6 +21,11 @@ struct twofold {
     u64 twice = 2 * number;
 };
 
+struct job {
+    nv::p<int> number;
+    nv::ptr<node> work;
+};
+
 struct store {
     static constexpr std::string_view nv_name = "store";
     nv::vector<nv::p<int>> numbers;
@@ -35,6 +40,8 @@ struct store {
     nv::map<u64, nv::ptr<node>> tree_of_nodes;
     nv::forward_list<nv::p<int>> list;
     nv::queue<nv::p<int>> queue;
+    nv::forward_list<job> listed_jobs;
+    nv::queue<job> queued_jobs;
 };
 
 class containers : public on_tmpfs {
@@ -492,6 +499,32 @@ TEST_F(containers, lists_and_queues_keep_their_order) {
         while (!s.queue.empty()) s.queue.pop(tx);
         s.list.clear(tx);
     });
+    EXPECT_EQ(sound(heap).objects, 1U);
+}
+
+TEST_F(containers, lists_and_queues_have_structs_as_elements) {
+    change([](nv::tx<>& tx, store& s) {
+        for (int i = 0; i < 3; ++i) {
+            const auto queued = s.queued_jobs.push(tx);
+            queued->value.number.set(tx, i);
+            queued->value.work.set(tx, tx.make<node>(i));
+            s.listed_jobs.push_front(tx)->value.number.set(tx, i);
+        }
+        s.listed_jobs.insert_after(tx, s.listed_jobs.front())->value.number.set(tx, 7);
+    });
+    std::vector<int> listed;
+    change([&](nv::tx<>& tx, store& s) {
+        listed.clear();
+        s.listed_jobs.for_each([&](const job& j) { listed.push_back(j.number); });
+        for (int i = 0; i < 3; ++i) {
+            EXPECT_EQ(s.queued_jobs.front()->value.number, i);
+            EXPECT_EQ(s.queued_jobs.front()->value.work->value, i);
+            s.queued_jobs.pop(tx);
+        }
+        EXPECT_TRUE(s.queued_jobs.empty());
+        s.listed_jobs.clear(tx);
+    });
+    EXPECT_EQ(listed, (std::vector<int>{2, 7, 1, 0}));
     EXPECT_EQ(sound(heap).objects, 1U);
 }
 

@@ -1,7 +1,8 @@
 // holdfast/nv/list.hpp: a singly linked list and a queue in a heap, written with the public
 // interface alone.
 //
-// Value is a field: nv::p<T>, nv::ptr<T, H>, or a struct of these. Cost in a transaction: an
+// Value is a field: nv::p<T>, nv::ptr<T, H>, or a struct of these. Without a value, an insertion
+// returns the new element, whose fields the caller sets: jobs.push(tx)->value.size.set(tx, 1). Cost in a transaction: an
 // insertion makes one object and stores the words that point to it; it touches nothing else.
 #pragma once
 
@@ -10,6 +11,18 @@
 #include <cstddef>
 
 namespace hf::nv {
+
+namespace detail {
+
+template <class V, class H, class U>
+void set_element(tx<H>& t, V& element, const U& value) {
+    static_assert(
+        requires { element.set(t, value); },
+        "the element is a struct: insert it without a value, and set its fields");
+    if constexpr (requires { element.set(t, value); }) element.set(t, value);
+}
+
+}  // namespace detail
 
 /// Singly linked. A back pointer would have to be weak, at the cost of a proxy for each element.
 /// Elements are inserted and erased after a known one.
@@ -24,11 +37,15 @@ class forward_list {
 
     [[nodiscard]] bool empty() const { return !first_; }
     [[nodiscard]] cursor_type front() const { return first_; }
+    cursor_type push_front(tx<H>& t) {
+        auto made = t.template make<entry>(first_.get());
+        first_.set(t, made);
+        return made;
+    }
     template <class U>
     cursor_type push_front(tx<H>& t, const U& value) {
-        auto made = t.template make<entry>(first_.get());
-        made->value.set(t, value);
-        first_.set(t, made);
+        auto made = push_front(t);
+        detail::set_element(t, made->value, value);
         return made;
     }
     void pop_front(tx<H>& t) {
@@ -37,11 +54,15 @@ class forward_list {
             detail::misuse("pop_front() of an empty list");
         first_.set(t, e->next);
     }
+    cursor_type insert_after(tx<H>& t, const cursor_type& where) {
+        auto made = t.template make<entry>(where->next.get());
+        where->next.set(t, made);
+        return made;
+    }
     template <class U>
     cursor_type insert_after(tx<H>& t, const cursor_type& where, const U& value) {
-        auto made = t.template make<entry>(where->next.get());
-        made->value.set(t, value);
-        where->next.set(t, made);
+        auto made = insert_after(t, where);
+        detail::set_element(t, made->value, value);
         return made;
     }
     void erase_after(tx<H>& t, const cursor_type& where) {
@@ -83,14 +104,17 @@ class queue {
     [[nodiscard]] cursor_type front() const { return first_; }
     template <class U>
     void push(tx<H>& t, const U& value) {
+        detail::set_element(t, push(t)->value, value);
+    }
+    cursor_type push(tx<H>& t) {
         auto made = t.template make<entry>(nullptr);
-        made->value.set(t, value);
         if (const auto last = last_.get()) {
             last->next.set(t, made);
         } else {
             first_.set(t, made);
         }
         last_.set(t, made);
+        return made;
     }
     void pop(tx<H>& t) {
         const auto e = first_.get();
