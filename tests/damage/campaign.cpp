@@ -127,7 +127,7 @@ class campaign {
             return options_.only || now - begun < longest_trial_ns;
         };
         if (!d.v->keys.empty()) return try_out_eager(file.path(), *d.v, d.seed, alive);
-        return try_out(file.path(), *d.v, d.seed, alive);
+        return try_out(file.path(), *d.v, d.seed, alive, !d.is_sealed);
     }
     [[noreturn]] void work(unsigned w) {
         worker_slot& mine = state_->workers[w];

@@ -99,12 +99,14 @@ const target& choose_target(const std::vector<target>& all, xoshiro256ss& r) {
 }
 
 part choose_part(const places& where, xoshiro256ss& r) {
-    if (!where[static_cast<unsigned>(part::eager_words)].empty()) return part::eager_words;
+    if (!where[static_cast<unsigned>(part::eager_words)].empty()) {
+        return r.below(5) != 0 ? part::eager_words : part::sealed_header;
+    }
     constexpr auto of_epochs = static_cast<unsigned>(part::eager_words);
     for (;;) {
         // Some parts are read by one operation only.
         const auto p = static_cast<part>(r.below(of_epochs));
-        const bool is_simple = p <= part::segment_entry;
+        const bool is_simple = p < part::sealed_header;
         if (is_simple && r.below(4) != 0) continue;
         if (!where[static_cast<unsigned>(p)].empty()) return p;
     }
@@ -212,7 +214,9 @@ damaged_image draw(const std::vector<target>& targets, u64 seed, u64 number) {
     const u64 edits = r.below(3) != 0 ? 1 : 1 + r.below(4);
     for (u64 i = 0; i < edits; ++i) {
         const part p = i == 0 || r.below(2) != 0 ? made.hit : choose_part(t.where, r);
-        const edit_kind kind = choose_kind(p, r);
+        const edit_kind kind =
+            p == part::sealed_header ? edit_kind::sealed_word : choose_kind(p, r);
+        made.is_sealed = made.is_sealed || kind == edit_kind::sealed_word;
         const bool needs_other = kind == edit_kind::other_line || kind == edit_kind::other_block ||
                                  kind == edit_kind::swapped_page;
         // Damage that refers to a place of the same kind is the hardest to detect.

@@ -70,6 +70,52 @@ void hold(const image_view& image, u64 node, u32 marks) {
     std::memcpy(image.bytes + where, &word, sizeof word);
 }
 
+/// Zero, the largest number, a power of two, one that is slightly different, or any.
+u64 odd_number(u64 before, u32 value) {
+    switch (value % 8) {
+        case 0:
+            return 0;
+        case 1:
+            return ~u64{0};
+        case 2:
+        case 3:
+            return (u64{1} << value / 8 % 64) - value / 512 % 2;
+        case 4:
+            return before + value / 8 % 1000;
+        case 5:
+            return before - value / 8 % 1000;
+        case 6:
+            return before ^ u64 { 1 } << value / 8 % 64;
+        default:
+            return value * 0x9e3779b97f4a7c15;
+    }
+}
+
+/// Replaces a word of a superblock, a root's entry, or the epoch record, as somebody does who knows
+/// the format: in both superblocks, so that the older one does not help.
+void seal_word(const image_view& image, u64 at, u32 value) {
+    if (image.size < layout::page_size) return;
+    auto& h = *reinterpret_cast<layout::header*>(image.bytes);
+    const u64 where = down(at, sizeof(u64));
+    u64 word = 0;
+    std::memcpy(&word, image.bytes + where, sizeof word);
+    word = odd_number(word, value);
+    constexpr u64 epoch_at = offsetof(layout::header, epoch);
+    constexpr u64 roots_at = offsetof(layout::header, roots);
+    if (where >= epoch_at && where < roots_at) {
+        layout::epoch_record_init(h.epoch, odd_number(h.epoch.epoch.load(), value));
+    } else if (where >= roots_at) {
+        std::memcpy(image.bytes + where, &word, sizeof word);
+        layout::root& r = h.roots[(where - roots_at) / sizeof(layout::root)];
+        r.checksum = layout::root_checksum(r, r.value.load());
+    } else {
+        for (layout::superblock& s : h.super) {
+            std::memcpy(reinterpret_cast<char*>(&s) + where % sizeof s, &word, sizeof word);
+            s.checksum = layout::superblock_checksum(s);
+        }
+    }
+}
+
 }  // namespace
 
 void apply(const edit& e, image_view& image, u64 used) {
@@ -122,6 +168,9 @@ void apply(const edit& e, image_view& image, u64 used) {
         case edit_kind::end:
             image.size = at;
             break;
+        case edit_kind::sealed_word:
+            seal_word(image, at, e.value);
+            break;
     }
 }
 
@@ -132,11 +181,11 @@ void apply(const edit& e, std::string& image, u64 used) {
 }
 
 std::string describe(const edit& e, u64 used) {
-    static constexpr std::array<const char*, edit_kinds> names{
+    static constexpr std::array<const char*, edit_kinds + 1> names{
         "a flipped bit", "another byte",    "a word that is more", "another word",
         "a zero word",   "a zero line",     "another's line",      "another's block",
         "a zero page",   "swapped pages",   "swapped segments",    "a held lock",
-        "an offset",     "an offset above", "the file's end"};
+        "an offset",     "an offset above", "the file's end",      "a sealed word"};
     return std::string(names[static_cast<unsigned>(e.kind)]) + " at offset " +
            std::to_string(e.place % used) + " (" + std::to_string(e.value) + ")";
 }

@@ -25,7 +25,9 @@ enum class edit_kind : u8 {
     leads,            ///< replaces the lower 48 bits of a word by an offset
     leads_high,       ///< replaces the upper ones
     end,              ///< truncates the file
+    sealed_word,      ///< replaces a word of the header, and makes the checksums over it right
 };
+/// Those of which a region's checks are to find the traces.
 inline constexpr unsigned edit_kinds = static_cast<unsigned>(edit_kind::end) + 1;
 
 struct edit {

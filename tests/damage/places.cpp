@@ -54,6 +54,7 @@ class finder {
         add(part::epoch_record, file_.offset_of(&h.epoch), 3 * sizeof(u64));
         add(part::root_entry, h.roots[0]);
         add(part::growth_intent, file_.offset_of(&h.intent), 2 * sizeof(u64));
+        find_sealed_header(found_);
         const std::size_t segments = file_.segments().size();
         for (std::size_t i = 0; i <= segments; ++i) add(part::segment_entry, h.segments[i]);
     }
@@ -138,17 +139,30 @@ class finder {
 
 const char* name_of(part p) noexcept {
     static constexpr std::array<const char*, parts> names{
-        "superblock",   "epoch record", "root entry",  "growth intent", "segment entry",
-        "heap segment", "descriptor",   "heap root",   "list head",     "free block",
-        "block header", "layer's root", "leaf",        "interior node", "record",
-        "log",          "anything",     "eager index", "eager node",    "eager record"};
+        "superblock",    "epoch record", "root entry",   "growth intent", "segment entry",
+        "sealed header", "heap segment", "descriptor",   "heap root",     "list head",
+        "free block",    "block header", "layer's root", "leaf",          "interior node",
+        "record",        "log",          "anything",     "eager index",   "eager node",
+        "eager record"};
     return names[static_cast<unsigned>(p)];
+}
+
+void find_sealed_header(places& found) {
+    constexpr u64 telling = 600;  // bytes of a superblock with meaning, those of other rooms too
+    auto& all = found[static_cast<unsigned>(part::sealed_header)];
+    // One epoch record and one root, and a superblock whose areas are drawn most.
+    all.push_back({offsetof(layout::header, super), telling});
+    all.push_back({offsetof(layout::header, super) + offsetof(layout::superblock, epoch_area),
+                   layout::epoch_area_bytes + 64});
+    all.push_back({offsetof(layout::header, epoch), sizeof(u64)});
+    all.push_back({offsetof(layout::header, roots), offsetof(layout::root, checksum)});
 }
 
 places find_eager_places(const std::string& image) {
     constexpr u64 line = 64;
     constexpr auto least_zeros = 4;
     places found;
+    find_sealed_header(found);
     for (u64 at = 0; at + line <= image.size(); at += line) {
         const auto* bytes = image.data() + at;
         const auto zeros = std::count(bytes, bytes + line, '\0');

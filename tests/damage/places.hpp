@@ -19,6 +19,7 @@ enum class part : u8 {
     root_entry,
     growth_intent,
     segment_entry,
+    sealed_header,  ///< all words of the header that have a checksum, with the right one afterwards
     heap_segment,
     descriptor,
     heap_root,
@@ -45,6 +46,9 @@ struct place {
 };
 
 using places = std::array<std::vector<place>, parts>;
+
+/// The words of the header of any region.
+void find_sealed_header(places& found);
 
 /// For an eager region: lines with some zero words, which values of random bytes hardly have.
 [[nodiscard]] places find_eager_places(const std::string& image);

@@ -22,13 +22,15 @@ std::string named(const std::string& what, std::string_view key) {
 
 class trial {
    public:
-    trial(const victim& v, u64 seed, const sign_of_life& alive)
+    trial(const victim& v, u64 seed, const sign_of_life& alive, bool is_judged)
         : first_(v.content),
           content_(v.content),
           gone_(v.gone),
           names_(v.names),
           random_(seed),
-          alive_(alive) {}
+          alive_(alive),
+          may_judge_(is_judged),
+          is_judged_(is_judged) {}
 
     seen run(const fs::path& file) {
         try {
@@ -52,7 +54,7 @@ class trial {
                 failed(m.error());
                 return;
             }
-            is_judged_ = m->kind() != discipline::eager;
+            is_judged_ = may_judge_ && m->kind() != discipline::eager;
             read_all(*m);
             if (life == 0) write_some(*m);
             if (life == 0) read_all(*m);
@@ -209,14 +211,16 @@ class trial {
     xoshiro256ss random_;
     const sign_of_life& alive_;
     const char* doing_ = "";
-    bool is_judged_ = true;
+    bool may_judge_;
+    bool is_judged_;
     seen seen_;
 };
 
 }  // namespace
 
-seen try_out(const fs::path& file, const victim& v, u64 seed, const sign_of_life& alive) {
-    return trial(v, seed, alive).run(file);
+seen try_out(const fs::path& file, const victim& v, u64 seed, const sign_of_life& alive,
+             bool is_judged) {
+    return trial(v, seed, alive, is_judged).run(file);
 }
 
 }  // namespace hf::damage_test

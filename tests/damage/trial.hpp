@@ -4,7 +4,7 @@
 // or a removed key. An error is allowed if the region is damaged. A missing key is allowed if
 // check() reports damage: reads cannot detect that.
 //
-// Results of an eager region are not judged: no checksum on the medium detects a word with an older
+// Results of an eager region, and of a header that somebody has made up, are not judged: no checksum on the medium detects a word with an older
 // value or zero, and a write may spread damage.
 #pragma once
 
@@ -26,8 +26,8 @@ struct seen {
 /// Called before each step with its name; false: stop.
 using sign_of_life = std::function<bool(const char* doing)>;
 
-/// Throws `wrong`.
+/// Throws `wrong`. `is_judged`: not for damage that no checksum can tell of.
 [[nodiscard]] seen try_out(const std::filesystem::path& file, const victim& v, u64 seed,
-                           const sign_of_life& alive = {});
+                           const sign_of_life& alive = {}, bool is_judged = true);
 
 }  // namespace hf::damage_test
