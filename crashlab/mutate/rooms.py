@@ -21,7 +21,7 @@ import pathlib
 import re
 
 # Where rooms are.
-TOPS = ("src", "tools", "sim")
+TOPS = ("src", "tools", "sim", "include")
 
 
 class Room:
