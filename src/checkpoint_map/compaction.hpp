@@ -34,7 +34,7 @@ class compaction_budget {
     [[nodiscard]] bool allows(u64 freed, u64 removed) const noexcept {
         return pays(freed - freed_ + removed - removed_);
     }
-    /// Whether so many removals leave leaves to join.
+    /// Whether this many removals leave leaves to join.
     [[nodiscard]] bool allows_joins(u64 removed) const noexcept { return pays(removed - removed_); }
     void spend(u64 freed, u64 removed, u64 visited) noexcept {
         freed_ = freed;

@@ -72,8 +72,8 @@ void give_back(void* slots) {
 constinit bool is_key_gone = false;
 
 /// The key is deleted together with the code of give_back(): a library may be unloaded before the
-/// threads that have slots end. Their objects, which were made after it, are destroyed by then. What
-/// such a thread has allocated here, some 70 bytes, is lost.
+/// threads that have slots end. Their objects, which were made after it, are destroyed by then. Some
+/// 70 bytes that such a thread has allocated here are lost.
 class thread_end_key {
    public:
     thread_end_key() {

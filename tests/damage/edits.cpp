@@ -91,8 +91,8 @@ u64 odd_number(u64 before, u32 value) {
     }
 }
 
-/// Replaces a word of a superblock, a root's entry, or the epoch record, as somebody does who knows
-/// the format: in both superblocks, so that the older one does not help.
+/// Replaces a word of a superblock, a root's entry, or the epoch record, as an author who
+/// knows the format would: in both superblocks, so that the older one does not help.
 void seal_word(const image_view& image, u64 at, u32 value) {
     if (image.size < layout::page_size) return;
     auto& h = *reinterpret_cast<layout::header*>(image.bytes);

@@ -128,7 +128,7 @@ TEST_F(static_object, checkpointed_memory_is_closed_at_exit) {
     EXPECT_FALSE(must(checkpointed::open(file, options)).recovered());
 }
 
-/// A function of a library (library.cpp), loaded anew for each object.
+/// A function of a library (library.cpp), loaded by each object.
 class loaded_library {
    public:
     loaded_library() : handle_(::dlopen(HF_TEST_LIBRARY, RTLD_NOW | RTLD_LOCAL)) {

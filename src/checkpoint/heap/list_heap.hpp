@@ -171,8 +171,8 @@ class list_heap {
         const u32 for_lanes = set_count() - 1 - (may_empty() ? 1 : 0);
         return 1 + (lane - 1) % for_lanes;
     }
-    /// The set in which the free blocks of emptied slabs wait. Of the lanes only the last one uses
-    /// it, in a heap with a set for each.
+    /// The set in which the free blocks of emptied slabs wait. Only the last lane uses it, too, in a
+    /// heap with a set for each.
     [[nodiscard]] u32 waiting_set() const noexcept { return set_count() - 1; }
     [[nodiscard]] class_lists& lists(u32 set, u32 size_class) noexcept {
         const u32 in_set = size_class == extent_class ? classes_in(classes()) : size_class;

@@ -153,8 +153,8 @@ class slab_sweep {
         slab& s = slabs_[slab_of_page_[page]];
         return s.size_class == size_class ? &s : nullptr;
     }
-    /// Of a free block: it stays in the lists, or goes with its slab, or waits for its slab to
-    /// become empty.
+    /// A free block stays in the lists, or goes with its slab, or waits for its slab to become
+    /// empty.
     enum class fate { stays, goes, waits };
     [[nodiscard]] fate fate_of(u64 block, u32 size_class) noexcept {
         const slab& s = *slab_of(block, size_class);
