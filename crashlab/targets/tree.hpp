@@ -13,8 +13,6 @@
 #include "crashlab/targets/history.hpp"
 #include "crashlab/targets/target.hpp"
 #include "crashlab/trace/event.hpp"
-#include "map/compaction.hpp"
-#include "map/engine.hpp"
 
 #include <array>
 #include <functional>
