@@ -36,6 +36,8 @@ class compaction_budget {
     }
     /// Whether this many removals leave leaves to join.
     [[nodiscard]] bool allows_joins(u64 removed) const noexcept { return pays(removed - removed_); }
+    /// After an attempt without a walk.
+    void spend(u64 freed) noexcept { freed_ = freed; }
     void spend(u64 freed, u64 removed, u64 visited) noexcept {
         freed_ = freed;
         removed_ = removed;
@@ -60,15 +62,18 @@ class compaction {
     /// Returns whether memory has become free that the next epoch can use.
     [[nodiscard]] bool run(compaction_budget& budget) {
         if (!budget.allows(memory_.freed(), memory_.removed())) return false;
-        const u64 pages = memory_.begin_emptying(machine_.tree().node_payload());
-        if (pages != 0 || budget.allows_joins(memory_.removed())) walk();
-        if (moved_ != 0) {
-            end_epoch(epochs().current_epoch());
-            (void)memory_.give_back_slabs();
+        const emptying chosen(memory_, machine_.tree().node_payload());
+        u64 pages = 0;
+        if (chosen.pages != 0) pages += sweep();  // collects what this epoch had freed in them
+        const bool walks = chosen.pages != 0 || budget.allows_joins(memory_.removed());
+        if (walks) walk();
+        if (moved_ != 0) pages += sweep();
+        if (walks) {
+            budget.spend(memory_.freed(), memory_.removed(), visited_);
+        } else {
+            budget.spend(memory_.freed());
         }
-        memory_.end_emptying();
-        budget.spend(memory_.freed(), memory_.removed(), visited_);
-        return moved_ + joined_ != 0;
+        return moved_ + joined_ + pages != 0;
     }
     [[nodiscard]] u64 moved() const noexcept { return moved_; }
     [[nodiscard]] u64 joined() const noexcept { return joined_; }
@@ -76,6 +81,29 @@ class compaction {
    private:
     using record = typename masstree<D>::record;
     using operation = typename D::operation;
+
+    /// Slabs are chosen as long as it exists.
+    struct emptying {
+        emptying(heap<D>& memory, u64 fixed_payload)
+            : memory_(memory), pages(memory.begin_emptying(fixed_payload)) {}
+        emptying(const emptying&) = delete;
+        emptying& operator=(const emptying&) = delete;
+        ~emptying() {
+            if (pages != 0) memory_.end_emptying();
+        }
+
+       private:
+        heap<D>& memory_;
+
+       public:
+        const u64 pages;
+    };
+
+    /// Returns the pages of slabs that have become free in this epoch.
+    [[nodiscard]] u64 sweep() {
+        end_epoch(epochs().current_epoch());
+        return memory_.give_back_slabs(true);
+    }
 
     /// Collects the keys of a batch of records of which something is to be done.
     struct visitor {
@@ -116,7 +144,7 @@ class compaction {
                 last = std::move(seen.last);
                 epochs().slow_writer();
                 if (!move_all(seen.to_move)) return;
-                join_all(seen.to_join);
+                if (!join_all(seen.to_join)) return;
             }
         } catch (const damage&) {  // NOLINT(bugprone-empty-catch): the write that failed reports it
         }
@@ -131,14 +159,17 @@ class compaction {
         }
         return true;
     }
-    void join_all(const std::vector<std::string>& keys) {
+    /// False: logs stay full.
+    [[nodiscard]] bool join_all(const std::vector<std::string>& keys) {
         for (const std::string& key : keys) {
             const auto done = with_log([&] {
                 operation op(machine_.checkpoint());
                 return machine_.tree().join(op, key);
             });
-            joined_ += done && *done ? 1 : 0;
+            if (!done) return false;
+            joined_ += *done ? 1 : 0;
         }
+        return true;
     }
     /// Repeats `act` in the next epoch if a log was full.
     template <class Act>
@@ -168,7 +199,11 @@ class compaction {
         result<u64> made = 0;
         operation op(machine_.checkpoint());
         const auto done = tree.update(op, key, [&](const record* old) -> decision {
-            if (old == nullptr || !memory_.is_emptied(offset_from(memory_.base(), old))) return {};
+            // Large records are in no slab.
+            if (old == nullptr || is_large(old->payload()) ||
+                !memory_.is_emptied(offset_from(memory_.base(), old))) {
+                return {};
+            }
             made = tree.make_record(op, key, old->value());
             if (!made) return {};
             return {decision::action::store, *made};

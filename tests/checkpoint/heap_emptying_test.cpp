@@ -2,8 +2,10 @@
 // waits, until they are empty.
 #include "owned_heap.hpp"
 
+#include <latch>
 #include <set>
 #include <thread>
+#include <vector>
 
 namespace hf {
 namespace {
@@ -75,7 +77,7 @@ TEST_F(heap_emptying, half_of_the_slabs_become_pages) {
     EXPECT_GT(move_all(), 0U);
     expect_ok();
     end_epoch();
-    EXPECT_EQ(heap_->give_back_slabs(), pages);
+    EXPECT_EQ(heap_->give_back_slabs(true), pages);
     heap_->end_emptying();
     expect_ok();
     EXPECT_EQ(slabs(), before - pages);
@@ -95,13 +97,71 @@ TEST_F(heap_emptying, epochs_and_sweeps_in_between_give_no_block_of_an_emptied_s
         if (is_emptied(mine_[i].offset)) release(i);
     }
     end_epoch();
-    EXPECT_LT(heap_->give_back_slabs(), pages);
+    EXPECT_LT(heap_->give_back_slabs(true), pages);
     end_epoch();
     expect_ok();
     EXPECT_GT(move_all(), 0U);
     end_epoch();
-    EXPECT_GT(heap_->give_back_slabs(), 0U);
+    EXPECT_GT(heap_->give_back_slabs(true), 0U);
     heap_->end_emptying();
+    expect_ok();
+}
+
+TEST_F(heap_emptying, pages_of_a_freed_slab_do_not_count_as_emptied) {
+    fill_and_halve();
+    const u64 pages = heap_->begin_emptying(of_nodes);
+    EXPECT_GT(move_all(), 0U);
+    end_epoch();
+    ASSERT_EQ(heap_->give_back_slabs(true), pages);
+    end_epoch();
+    u64 made = 0;
+    for (; has_room(of_others); ++made) EXPECT_FALSE(is_emptied(mine_.back().offset));
+    EXPECT_GT(made, 0U);
+    release(mine_.size() - 1);
+    end_epoch();
+    EXPECT_TRUE(has_room(of_others)) << "what was freed there waits";
+    heap_->end_emptying();
+    expect_ok();
+}
+
+TEST_F(heap_emptying, a_sweep_in_the_next_epoch_collects_what_was_freed_just_before) {
+    fill_and_halve();
+    u64 n = 0;
+    release_where([&](u64) { return n++ % 4 == 0; });
+    ASSERT_GT(heap_->begin_emptying(of_nodes), 0U);
+    end_epoch();
+    (void)heap_->give_back_slabs(true);
+    while (has_room(of_records)) {
+        ASSERT_FALSE(is_emptied(mine_.back().offset)) << "allocated in a slab to be emptied";
+    }
+    heap_->end_emptying();
+    expect_ok();
+}
+
+TEST_F(heap_emptying, waiting_blocks_are_taken_over_beside_many_threads) {
+    fill_and_halve();
+    const u64 in_use = mine_.size();
+    ASSERT_GT(heap_->begin_emptying(of_nodes), 0U);
+    constexpr int threads = 12;
+    std::latch have_lanes(threads + 1);
+    std::latch may_end(1);
+    std::vector<std::jthread> others;
+    for (int i = 0; i < threads; ++i) {
+        others.emplace_back([&] {
+            {
+                const operation op(up_.checkpoint());
+            }
+            have_lanes.count_down();
+            may_end.wait();
+        });
+    }
+    have_lanes.arrive_and_wait();
+    heap_->end_emptying();
+    end_epoch();
+    fill(of_records);
+    EXPECT_GE(mine_.size(), 2 * in_use - 1) << "blocks that waited are lost";
+    may_end.count_down();
+    others.clear();
     expect_ok();
 }
 

@@ -100,8 +100,9 @@ class list_heap {
 
     /// Frees slabs without allocated blocks (slab_sweep.hpp). Call it outside of
     /// operations: it stops the world. Returns the pages freed in this epoch, by this and
-    /// otherwise; the next epoch can use them.
-    [[nodiscard]] u64 give_back_slabs();
+    /// otherwise; the next epoch can use them. `has_moved`: the caller has emptied chosen slabs, so
+    /// the sweep pays; otherwise it does nothing if too little has been freed since the last one.
+    [[nodiscard]] u64 give_back_slabs(bool has_moved = false);
     /// True if the last give_back_slabs() moved free blocks of some set to the shared one.
     [[nodiscard]] bool has_gathered() const noexcept { return gathered_; }
     /// From now on the region grows only if a sweep would hardly pay: for callers that call
@@ -355,6 +356,7 @@ inline u64 list_heap<Logs>::pop(operation& op, class_lists& g, u32 size_class) {
 
 template <class Logs>
 inline result<u64> list_heap<Logs>::allocate(operation& op, u64 payload) {
+    HF_ASSERT(!is_large(payload), "a large payload is reserved, not allocated");
     try {
         return take(op, class_for(payload));
     } catch (const damage& d) {

@@ -183,7 +183,7 @@ u64 list_heap<Logs>::adopt_idle(operation& op, u32 size_class, class_lists& g) {
             continue;
         }
         u64 block = 0;
-        checkpoint_.epochs().with_idle_lane(i, [&] {
+        const auto take = [&] {
             // Threads that share it may hold its lock and wait for ours.
             std::unique_lock<spin_lock> held;
             if (sets_are_shared_ || i == waiting_set()) {
@@ -191,7 +191,13 @@ u64 list_heap<Logs>::adopt_idle(operation& op, u32 size_class, class_lists& g) {
                 if (!held.owns_lock()) return;
             }
             block = adopt(op, i, size_class, g);
-        });
+        };
+        // All users of the waiting set lock it. Where lanes share sets no lane has its number.
+        if (sets_are_shared_ && i == waiting_set()) {
+            take();
+        } else {
+            checkpoint_.epochs().with_idle_lane(i, take);
+        }
         if (block != 0) return block;
     }
     return 0;

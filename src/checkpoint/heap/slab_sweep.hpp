@@ -26,6 +26,8 @@
 //      crash later than E the waiting set is a set of a lane without a thread, and its blocks are
 //      taken over like those of any other. In each class the blocks in use in chosen slabs are not
 //      more than the free ones in the others.
+//  W6  A page counts as emptied only while its chosen slab exists: the sweep that frees the slab
+//      ends that, so what later uses the page is not moved, nor waits when it is freed.
 //
 // Persist order: none beyond the in-line order of the building blocks; the boundary flushes the
 // rest (L1).
@@ -71,10 +73,7 @@ class slab_sweep {
         });
         for (u32 c = 0; c < block_classes; ++c) let_wait(c);
         for (const slab& s : slabs_) {
-            if (is_empty(s)) {
-                heap_.pages_.release(inside_.my_lane(), inside_.failed(), s.offset,
-                                     slab_pages(s.size_class));
-            }
+            if (is_empty(s)) free_slab(s);
         }
     }
     /// Number of blocks read.
@@ -236,6 +235,16 @@ class slab_sweep {
         }
     }
 
+    void free_slab(const slab& s) {
+        heap_.pages_.release(inside_.my_lane(), inside_.failed(), s.offset,
+                             slab_pages(s.size_class));
+        if (!s.is_chosen) return;
+        const u64 first = s.offset / page_size;
+        for (u64 page = first; page < first + slab_pages(s.size_class); ++page) {
+            heap_.emptied_[page] = false;  // W6
+        }
+    }
+
     void unlink(class_lists& g, u32 size_class, u32 set) {
         // After a change of a group its stamp is this epoch's.
         const bool settled = is_settled(g);
@@ -378,12 +387,12 @@ void list_heap<Logs>::end_emptying() {
 }
 
 template <class Logs>
-u64 list_heap<Logs>::give_back_slabs() {
+u64 list_heap<Logs>::give_back_slabs(bool has_moved) {
     u64 pages = 0;
     gathered_ = false;
     checkpoint_.epochs().with_world_stopped([&](lane& l) {
         const u64 freed_now = freed();
-        if (!refreshing_ && (some_emptied_ || may_sweep(freed_now))) {
+        if (!refreshing_ && (has_moved || may_sweep(freed_now))) {
             slab_sweep<Logs> sweep(*this, stopped_world(checkpoint_, l));
             sweep.run();
             l.mark_written();

@@ -18,6 +18,8 @@
 
 #include "index/masstree/masstree.hpp"
 
+#include <algorithm>
+
 namespace hf {
 
 template <any_discipline D>
@@ -210,6 +212,10 @@ auto masstree<D>::scan_layer(operation& op, node* root, scan_state& s,
         snapshot snap;
         const bool is_there = !is_deleted(v) && is_leaf(v);
         const bool is_of_now = is_there && take_snapshot(op, n, v, snap);
+        if constexpr (requires { F::visits_every_leaf; }) {
+            // The leaf may have joined one whose keys have been visited: the range is looked up.
+            left = std::max(left, position);
+        }
         if (!is_of_now || (came_by_link && snap.low_key <= left)) {
             if (is_there && !is_of_now) {
                 busy.wait();
