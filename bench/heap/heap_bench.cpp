@@ -42,6 +42,7 @@ struct row {
     std::string name;
     object_work work = object_work::nothing;
     u64 swaps = 0;
+    u64 value_bytes = 0;
     bool is_zipfian = false;
     unsigned threads = 1;
     unsigned in_flight = 1;
@@ -71,6 +72,7 @@ struct contestant {
     fs::path directory;
     std::unique_ptr<object_rival> at_work;
     key_set is_there;
+    pair last{};  ///< the value that was overwritten last, and with which word
 
     contestant() = default;
     contestant(contestant&&) = default;
@@ -114,6 +116,7 @@ class heap_measurement {
         if (wants(heap_part::zipfian)) maps(true);
         if (wants(heap_part::threads)) threads();
         if (wants(heap_part::disk)) disk();
+        if (wants(heap_part::values)) values();
         if (wants(heap_part::chase)) chase();
         if (wants(heap_part::opening)) opening();
         rates_.print(out_, 2);
@@ -158,6 +161,11 @@ class heap_measurement {
         object_options common = options_for(name, r.work, below);
         common.threads = r.threads;
         common.in_flight = r.in_flight;
+        if (r.work == object_work::value) {
+            common.value_bytes = r.value_bytes;
+            common.elements = values_of(r);
+            common.bytes = (u64{512} << 20) + 4 * o_.array_bytes;
+        }
         fs::create_directories(common.directory);
         c.directory = common.directory;
         if (is_own(name)) {
@@ -169,6 +177,10 @@ class heap_measurement {
         }
         settings_[name] = c.at_work->settings();
         return c;
+    }
+    /// Number of values.
+    [[nodiscard]] u64 values_of(const row& r) const {
+        return std::max<u64>(1, o_.array_bytes / r.value_bytes);
     }
     [[nodiscard]] std::vector<std::string> everybody() const {
         std::vector<std::string> all;
@@ -233,6 +245,9 @@ class heap_measurement {
                 return;
             case object_work::field:
                 return him.set(random());
+            case object_work::value:
+                c.last = {random.below(values_of(r)), random()};
+                return him.overwrite(c.last.first, c.last.second);
             case object_work::swap:
                 for (pair& p : places) {
                     p = {random.below(o_.array_bytes / 8), random.below(o_.array_bytes / 8)};
@@ -415,6 +430,23 @@ class heap_measurement {
             judge_ratio(r.name, found, "libpmemobj", 3);
             judge_ratio(r.name, found, "bdb", 10);
             keep_durable(found);
+        }
+    }
+    /// LMDB copies pages on write; the limit is that of the shadow engine.
+    void values() {
+        constexpr u64 judged_bytes = 4096;
+        for (const u64 bytes : {64, 256, 1024, 4096, 16384}) {
+            row r{fmt::format("value of {} bytes", bytes), object_work::value};
+            r.value_bytes = bytes;
+            std::vector<contestant> all = ready_for(r, everybody(), o_.directory);
+            const outcomes found = measure(r, all);
+            for (const contestant& c : all) {
+                if (c.at_work->last_word(c.last.first) == c.last.second) continue;
+                throw std::runtime_error(c.name + " has lost the value that it stored last");
+            }
+            if (o_.engines.front() == "shadow" && bytes <= judged_bytes) {
+                judge_ratio(r.name, found, "lmdb", 3);
+            }
         }
     }
     void threads() {

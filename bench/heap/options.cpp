@@ -31,8 +31,8 @@ const std::vector<std::string>& engine_names() {
 }  // namespace
 
 const std::vector<std::string>& heap_part_names() {
-    static const std::vector<std::string> names{"small",   "swaps", "maps",    "zipfian",
-                                                "threads", "chase", "opening", "disk"};
+    static const std::vector<std::string> names{"small", "swaps",   "maps", "zipfian", "threads",
+                                                "chase", "opening", "disk", "values"};
     return names;
 }
 
@@ -74,7 +74,8 @@ CLI::App* heap_bench_parser::add_to(CLI::App& bench) {
                      "small: an empty transaction, one that reads, one that stores a field;\n"
                      "swaps: 1, 16, 256 swaps in an array; maps, zipfian: search, then insert or\n"
                      "remove; threads: two against one; chase: following pointers; opening:\n"
-                     "behind a kill; disk: synchronous commits there")
+                     "behind a kill; disk: synchronous commits there; values: one of many is\n"
+                     "overwritten in place")
         ->capture_default_str();
     verb->add_option("--elements", r.elements, "Elements of a map")->capture_default_str();
     verb->add_option("--array", r.array, "Elements of 8 bytes of the array")->capture_default_str();

@@ -20,7 +20,7 @@ class App;
 namespace hf::bench {
 
 /// Parts of the measurement.
-enum class heap_part : u8 { small, swaps, maps, zipfian, threads, chase, opening, disk };
+enum class heap_part : u8 { small, swaps, maps, zipfian, threads, chase, opening, disk, values };
 [[nodiscard]] const std::vector<std::string>& heap_part_names();
 
 struct heap_bench_options {

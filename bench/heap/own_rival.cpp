@@ -11,6 +11,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <barrier>
 #include <csignal>
 #include <mutex>
@@ -64,6 +65,7 @@ class own final : public object_rival {
     explicit own(const own_options& o)
         : variant_(o.common.variant),
           elements_(o.common.elements),
+          value_words_(o.common.value_bytes / 8),
           in_flight_(o.common.in_flight > 1 ? o.common.in_flight : 0),
           heap_(open_heap(o)),
           field_(must_do(heap_.root<heap_cell>("field"))),
@@ -84,6 +86,7 @@ class own final : public object_rival {
             if (w == object_work::swap) array_.set(t, t.make_array<heap_number[]>(elements_));
         }));
         if (w == object_work::swap) fill_array();
+        if (w == object_work::value) make_values();
     }
     void load(std::span<const u64> keys) override {
         ticket last = 0;
@@ -110,6 +113,18 @@ class own final : public object_rival {
                 swap_some(t, all, which.first(std::min(at_a_time, which.size())));
             }
         }));
+    }
+    void overwrite(u64 which, u64 word) override {
+        std::ranges::fill(value_, word);
+        must_do(heap_.atomic([&](tx& t) {
+            array_.get().write(t, first_word_ + which * value_words_, value_.data(), value_words_);
+        }));
+    }
+    [[nodiscard]] u64 last_word(u64 which) override {
+        u64 found = 0;
+        const u64 at = first_word_ + (which + 1) * value_words_ - 1;
+        must_do(heap_.read([&](tx&) { array_.get().read(at, &found, 1); }));
+        return found;
     }
     [[nodiscard]] u64 sum() override {
         u64 total = 0;
@@ -178,6 +193,14 @@ class own final : public object_rival {
     static heap_number& value_in(Entry* made) {
         return made->value;
     }
+    void make_values() {
+        constexpr u64 words_per_line = 8;
+        const u64 words = elements_ * value_words_ + words_per_line;
+        must_do(heap_.atomic([&](tx& t) { array_.set(t, t.make_array<heap_number[]>(words)); }));
+        const u64 begin = must_do(heap_.read(
+            [&](tx&) -> u64 { return reinterpret_cast<u64>(array_.get().first()) / sizeof(u64); }));
+        first_word_ = (words_per_line - begin % words_per_line) % words_per_line;
+    }
     void fill_array() {
         std::vector<u64> some(at_once);
         for (u64 at = 0; at < elements_; at += at_once) {
@@ -189,6 +212,9 @@ class own final : public object_rival {
 
     std::string variant_;
     u64 elements_;
+    u64 value_words_;
+    u64 first_word_ = 0;  ///< of the values: the begin of a line
+    std::vector<u64> value_ = std::vector<u64>(value_words_);
     std::vector<ticket> in_flight_;  ///< by transaction number; of one thread
     u64 begun_ = 0;
     heap_type heap_;

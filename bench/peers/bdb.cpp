@@ -85,6 +85,10 @@ class bdb final : public object_rival {
         checkpoint_if_due(1);
     }
     void swap(std::span<const pair>) override { throw std::runtime_error("it has no array"); }
+    void overwrite(std::uint64_t, std::uint64_t) override {
+        throw std::runtime_error("it has no values");
+    }
+    [[nodiscard]] std::uint64_t last_word(std::uint64_t) override { return 0; }
     [[nodiscard]] std::uint64_t sum() override { return 0; }
     [[nodiscard]] bool toggle(std::uint64_t key) override {
         for (;;) {

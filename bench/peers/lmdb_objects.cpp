@@ -3,6 +3,7 @@
 
 #include <lmdb.h>
 
+#include <algorithm>
 #include <stdexcept>
 
 namespace hf::bench {
@@ -17,7 +18,8 @@ void must(int status, const char* what) {
 
 class lmdb_objects final : public object_rival {
    public:
-    explicit lmdb_objects(const object_options& options) {
+    explicit lmdb_objects(const object_options& options)
+        : values_(options.elements), value_bytes_(options.value_bytes) {
         must(mdb_env_create(&environment_), "make an environment");
         must(mdb_env_set_mapsize(environment_, std::size_t{4} << 30), "set the size");
         must(mdb_env_open(environment_, options.directory.c_str(), 0, 0600), "open");
@@ -28,10 +30,13 @@ class lmdb_objects final : public object_rival {
         return w != object_work::swap && w != object_work::red_black && w != object_work::hash &&
                w != object_work::cache;
     }
-    void prepare(object_work) override {
+    void prepare(object_work w) override {
         MDB_txn* t = begin(false);
         must(mdb_dbi_open(t, nullptr, MDB_INTEGERKEY | MDB_CREATE, &table_), "open the table");
         put(t, field_key, 0);
+        if (w == object_work::value) {
+            for (std::uint64_t i = 0; i < values_; ++i) fill(t, i, 0);
+        }
         commit(t);
     }
     void load(std::span<const std::uint64_t> keys) override {
@@ -54,6 +59,20 @@ class lmdb_objects final : public object_rival {
         commit(t);
     }
     void swap(std::span<const pair>) override { throw std::runtime_error("it has no array"); }
+    void overwrite(std::uint64_t which, std::uint64_t word) override {
+        MDB_txn* t = begin(false);
+        fill(t, which, word);
+        commit(t);
+    }
+    [[nodiscard]] std::uint64_t last_word(std::uint64_t which) override {
+        MDB_txn* t = begin(true);
+        MDB_val k = thing(&which);
+        MDB_val v{};
+        must(mdb_get(t, table_, &k, &v), "get");
+        const std::uint64_t found = static_cast<const std::uint64_t*>(v.mv_data)[v.mv_size / 8 - 1];
+        mdb_txn_abort(t);
+        return found;
+    }
     [[nodiscard]] std::uint64_t sum() override { return 0; }
     [[nodiscard]] bool toggle(std::uint64_t key) override {
         MDB_txn* t = begin(false);
@@ -87,6 +106,13 @@ class lmdb_objects final : public object_rival {
         MDB_val v = thing(&value);
         must(mdb_put(t, table_, &k, &v, 0), "put");
     }
+    /// In the page itself: the value is not copied once more.
+    void fill(MDB_txn* t, std::uint64_t key, std::uint64_t word) {
+        MDB_val k = thing(&key);
+        MDB_val v{value_bytes_, nullptr};
+        must(mdb_put(t, table_, &k, &v, MDB_RESERVE), "put");
+        std::fill_n(static_cast<std::uint64_t*>(v.mv_data), value_bytes_ / 8, word);
+    }
     bool find(MDB_txn* t, std::uint64_t key, std::uint64_t& value) {
         MDB_val k = thing(&key);
         MDB_val v{};
@@ -97,6 +123,8 @@ class lmdb_objects final : public object_rival {
         return true;
     }
 
+    std::uint64_t values_;
+    std::uint64_t value_bytes_;
     MDB_env* environment_ = nullptr;
     MDB_dbi table_ = 0;
 };

@@ -23,6 +23,7 @@ enum class object_work : std::uint8_t {
     read,       ///< reads the field
     field,      ///< stores to the field of an object
     swap,       ///< swaps elements of a large array (SPS of the NV-heaps paper)
+    value,      ///< overwrites one of many values of a fixed size
     tree,       ///< searches a B-tree; removes the key if it is there, otherwise inserts it
     red_black,  ///< likewise, in a red-black tree
     hash,       ///< likewise, in a hash table
@@ -32,6 +33,7 @@ enum class object_work : std::uint8_t {
 struct object_options {
     std::filesystem::path directory;  ///< exists; used by this rival only
     std::uint64_t elements = 0;       ///< of the array, or approximately of the map
+    std::uint64_t value_bytes = 0;    ///< of a value; a multiple of 64
     std::uint64_t bytes = 0;          ///< sufficient size of the file
     std::string variant;              ///< of a rival with several configurations
     unsigned threads = 1;             ///< that toggle concurrently; not supported by all
@@ -59,6 +61,10 @@ class object_rival {
     virtual void set(std::uint64_t value) = 0;
     /// In one transaction.
     virtual void swap(std::span<const pair> which) = 0;
+    /// Stores `word` to each word of value number `which`.
+    virtual void overwrite(std::uint64_t which, std::uint64_t word) = 0;
+    /// The last word of value number `which`.
+    [[nodiscard]] virtual std::uint64_t last_word(std::uint64_t which) = 0;
     /// The sum of the array's elements.
     [[nodiscard]] virtual std::uint64_t sum() = 0;
     /// Removes or inserts the key. True: it is there now.
@@ -72,7 +78,7 @@ class object_rival {
 };
 
 /// Increment with every change of this header.
-inline constexpr unsigned object_rival_interface = 3;
+inline constexpr unsigned object_rival_interface = 4;
 
 }  // namespace hf::bench
 

@@ -308,7 +308,9 @@ class pmemobj final : public object_rival {
           pool_(options.directory / "pool", options.bytes),
           roots_(pool_.root<all_roots>()) {}
 
-    [[nodiscard]] bool does(object_work w) const override { return w != object_work::cache; }
+    [[nodiscard]] bool does(object_work w) const override {
+        return w != object_work::cache && w != object_work::value;
+    }
     void prepare(object_work w) override {
         work_ = w;
         if (w == object_work::hash) roots_->hash.make(pool_, elements_);
@@ -339,6 +341,8 @@ class pmemobj final : public object_rival {
             }
         });
     }
+    void overwrite(word, word) override { throw std::runtime_error("it has no values"); }
+    [[nodiscard]] word last_word(word) override { return 0; }
     [[nodiscard]] word sum() override {
         word total = 0;
         for (word i = 0; i < elements_; ++i) total += array()[i];
