@@ -194,11 +194,7 @@ void shadow_machine<Observer>::copy_minority(const page_state& p,
                                              const shadow::consolidation_plan& plan, payer who) {
     if (plan.to_copy == 0) return;
     ++n_.consolidations;
-    for (shadow::line_set left = plan.to_copy; left != 0; left &= left - 1) {
-        const auto line = static_cast<unsigned>(std::countr_zero(left));
-        caches_.expect(0, line_number(p.slot[plan.kept ^ 1], line));
-        caches_.expect(0, line_number(p.slot[plan.kept], line));
-    }
+    expect_copies(p, plan);
     for (shadow::line_set left = plan.to_copy; left != 0; left &= left - 1) {
         const auto line = static_cast<unsigned>(std::countr_zero(left));
         const u64 from = line_number(p.slot[plan.kept ^ 1], line);

@@ -70,14 +70,19 @@ class shadow_machine final : public sink {
         if (is_persistent(address) && address / shadow::page_size < pages_.size()) {
             __builtin_prefetch(&pages_[address / shadow::page_size], 1);
         }
-        std::swap(address, expected_[expected_at_++ % expected_.size()]);
+        const std::size_t at = expected_at_++ % expected_.size();
+        std::swap(address, expected_[at]);
+        expect_consolidation(leaving_[at]);
+        leaving_[at] = none_leaves;
         if (!is_persistent(address) || address / shadow::page_size >= pages_.size()) return;
         const page_state& p = pages_[address / shadow::page_size];
         const unsigned line = line_in_page(address);
         caches_.expect(core, line_number(p.slot[0], line));
         if (p.has_entry()) caches_.expect(core, line_number(p.slot[1], line));
         const u64 out = tlbs_.expect(core, address / shadow::page_size);
-        if (out < pages_.size()) __builtin_prefetch(&pages_[out], 1);
+        if (out >= pages_.size()) return;
+        __builtin_prefetch(&pages_[out], 1);
+        leaving_[at] = out;
     }
     void shootdown(u64 address) override {
         ++n_.shootdowns;
@@ -114,6 +119,23 @@ class shadow_machine final : public sink {
         bool is_running = false;
         std::vector<u32> pages;  ///< that its transaction has updated
     };
+    static constexpr u64 none_leaves = ~u64{0};
+    /// The page may leave the last TLB before long; its state is in the caches by now.
+    void expect_consolidation(u64 v) const {
+        if (v >= pages_.size() || config_.when != consolidation::at_eviction) return;
+        const page_state& p = pages_[v];
+        if (!p.has_entry()) return;
+        const shadow::consolidation_plan plan = shadow::plan_consolidation(p.bits.committed);
+        expect_copies(p, plan);
+    }
+    /// The copies of these lines follow.
+    void expect_copies(const page_state& p, const shadow::consolidation_plan& plan) const {
+        for (shadow::line_set left = plan.to_copy; left != 0; left &= left - 1) {
+            const auto line = static_cast<unsigned>(std::countr_zero(left));
+            caches_.expect(0, line_number(p.slot[plan.kept ^ 1], line));
+            caches_.expect(0, line_number(p.slot[plan.kept], line));
+        }
+    }
     /// Of one commit or consolidation: who pays for its flushes.
     enum class payer : u8 { core, background };
 
@@ -211,6 +233,8 @@ class shadow_machine final : public sink {
     std::vector<std::array<shadow::line_set, max_cores>> mine_;  ///< only if there are several
     std::vector<shadow::page_change> changes_;  ///< of the running commit; by table index
     std::array<u64, 4> expected_{};
+    /// Pages that may leave the last TLB for the expected accesses.
+    std::array<u64, 4> leaving_{none_leaves, none_leaves, none_leaves, none_leaves};
     std::size_t expected_at_ = 0;
     std::vector<u64> new_table_lines_;    ///< to be durable before the next record
     std::vector<u64> dirty_table_lines_;  ///< since the last truncation
