@@ -71,7 +71,7 @@ struct synced_way {
     template <class T>
     static void store(T& field, std::type_identity_t<T> value) {
         field = value;
-        detail::note_stored_page(&field);
+        detail::note_stored_page(static_cast<const void*>(&field));
         if (detail::synced_depth == 0) detail::sync_stored_pages();
     }
     static void* allocate(std::size_t bytes) { return synced_memory::allocate(bytes); }

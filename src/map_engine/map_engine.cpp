@@ -13,15 +13,14 @@ result<std::size_t> map_engine::walk(std::string& cursor, std::size_t about,
     const std::string from = begins ? "" : cursor.substr(1);
     std::size_t left = std::max<std::size_t>(about, 1);
     bool over = true;
-    auto walked = scan(
-        from, !begins, false, [&](std::string_view key, std::string_view value) {
-            const bool goes_on = visit(key, value) && --left != 0;
-            if (!goes_on) {
-                over = false;
-                cursor.assign("k").append(key);
-            }
-            return goes_on;
-        });
+    auto walked = scan(from, !begins, false, [&](std::string_view key, std::string_view value) {
+        const bool goes_on = visit(key, value) && --left != 0;
+        if (!goes_on) {
+            over = false;
+            cursor.assign("k").append(key);
+        }
+        return goes_on;
+    });
     if (walked && over) cursor.clear();
     return walked;
 }
@@ -41,8 +40,8 @@ error too_large(const char* what, std::size_t size, std::size_t most) {
 }
 
 error not_writable(const region& file) {
-    return {errc::denied, "write to the map", file.path().string(),
-            "it was opened for inspection", "open it for writing"};
+    return {errc::denied, "write to the map", file.path().string(), "it was opened for inspection",
+            "open it for writing"};
 }
 
 statistics common_statistics(const map_engine& of) {
