@@ -3,6 +3,7 @@
 #include "base/os_error.hpp"
 #include "discipline/registry.hpp"
 #include "region/arena.hpp"
+#include "region/backing.hpp"
 #include "region/file.hpp"
 
 #include <sys/random.h>
