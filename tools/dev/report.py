@@ -11,6 +11,7 @@ read line by line, for what a test printed may contain characters that XML does 
 """
 
 import collections
+import html
 import pathlib
 import re
 import sys
@@ -32,7 +33,7 @@ def lines_of(directory):
 def attribute(line, name):
     """The value of an attribute of a <testcase> tag; empty if it has none."""
     found = re.search(rf'\b{name}="([^"]*)"', line)
-    return found.group(1) if found else ""
+    return html.unescape(found.group(1)) if found else ""
 
 
 Test = collections.namedtuple("Test", "name outcome seconds output")
@@ -56,7 +57,7 @@ def excerpt(output):
     """What a failed test printed from the first complaint on; its end if nothing is a complaint."""
     complaints = (i for i, line in enumerate(output) if i > 0 and COMPLAINT.search(line))
     begin = next(complaints, max(0, len(output) - LINES_OF_A_FAILURE + 4))
-    return output[begin:begin + LINES_OF_A_FAILURE]
+    return [html.unescape(line) for line in output[begin:begin + LINES_OF_A_FAILURE]]
 
 
 def print_failures(stage, directory):
