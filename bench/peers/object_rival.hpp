@@ -33,12 +33,12 @@ enum class object_work : std::uint8_t {
 struct object_options {
     std::filesystem::path directory;  ///< exists; used by this rival only
     std::uint64_t elements = 0;       ///< of the array, or approximately of the map
-    std::uint64_t value_bytes = 0;    ///< of a value; a multiple of 64
     std::uint64_t bytes = 0;          ///< sufficient size of the file
     std::string variant;              ///< of a rival with several configurations
     unsigned threads = 1;             ///< that toggle concurrently; not supported by all
     /// commits that may not be durable yet; a rival without support waits for each
     unsigned in_flight = 1;
+    std::uint64_t value_bytes = 0;  ///< of a value; a multiple of 64
 };
 
 class object_rival {
