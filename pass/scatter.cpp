@@ -8,6 +8,8 @@
 #include <llvm/IR/IntrinsicsX86.h>
 #include <llvm/Transforms/Utils/BasicBlockUtils.h>
 
+#include <algorithm>
+#include <numeric>
 #include <optional>
 
 namespace hf::pass {
@@ -72,12 +74,48 @@ void generalise(llvm::IntrinsicInst& call, const masked_arguments& arguments) {
     call.eraseFromParent();
 }
 
+unsigned lanes_of(const llvm::Value* vector) {
+    return llvm::cast<llvm::FixedVectorType>(vector->getType())->getNumElements();
+}
+
+/// AVX-512's scatters: a base, a mask of bits, offsets, values, and the offsets' scale.
+bool is_x86_scatter(const llvm::IntrinsicInst& call) {
+    return call.getCalledFunction()->getName().starts_with("llvm.x86.avx512.mask.scatter") &&
+           call.getArgOperand(1)->getType()->isVectorTy();
+}
+
+/// The first lanes of offsets or values count, as many as all three vectors have.
+void generalise_scatter(llvm::IntrinsicInst& call) {
+    llvm::IRBuilder<> build(&call);
+    llvm::Value* const mask = call.getArgOperand(1);
+    llvm::Value* const offsets = call.getArgOperand(2);
+    llvm::Value* const values = call.getArgOperand(3);
+    const unsigned count = std::min({lanes_of(mask), lanes_of(offsets), lanes_of(values)});
+    llvm::SmallVector<int, 16> numbers(count);
+    std::iota(numbers.begin(), numbers.end(), 0);
+    const auto first_lanes = [&](llvm::Value* vector) {
+        return lanes_of(vector) == count ? vector : build.CreateShuffleVector(vector, numbers);
+    };
+    llvm::Type* const wide = llvm::FixedVectorType::get(build.getInt64Ty(), count);
+    llvm::Value* const scale =
+        build.CreateVectorSplat(count, build.CreateZExt(call.getArgOperand(4), build.getInt64Ty()));
+    llvm::Value* const bytes = build.CreateMul(build.CreateSExt(first_lanes(offsets), wide), scale);
+    llvm::Value* const pointers = build.CreateGEP(build.getInt8Ty(), call.getArgOperand(0), bytes);
+    build.CreateMaskedScatter(first_lanes(values), pointers, llvm::Align(1), first_lanes(mask));
+    call.eraseFromParent();
+}
+
 }  // namespace
 
 bool generalise_masked_stores(llvm::Function& function) {
     bool changed = false;
     for (llvm::Instruction& at : llvm::make_early_inc_range(llvm::instructions(function))) {
         auto* call = llvm::dyn_cast<llvm::IntrinsicInst>(&at);
+        if (call && is_x86_scatter(*call)) {
+            generalise_scatter(*call);
+            changed = true;
+            continue;
+        }
         const auto arguments = call ? find_masked_store(*call) : std::nullopt;
         if (!arguments) continue;
         generalise(*call, *arguments);

@@ -1,12 +1,12 @@
 // compaction.hpp: moves records in a full region, so that what was freed serves any size.
 //
-// Purpose. After removals at random no slab is empty and no leaf either: free blocks serve records of
-// their own size only, and there is no page for new leaves. One walk over all records joins sparse
-// leaves, and moves records out of sparsely used slabs (list_heap::begin_emptying()), whose pages
-// are then free. A record is moved by storing its value again under its key.
+// Purpose. After removals at random no slab is empty and no leaf either: free blocks serve records
+// of their own size only, and there is no page for new leaves. One walk over all records joins
+// sparse leaves, and moves records out of sparsely used slabs (list_heap::begin_emptying()), whose
+// pages are then free. A record is moved by storing its value again under its key.
 //
-// Crash. A move is an update, and a join a removal: both are undone with their epoch, like any other.
-// A slab is freed in a later epoch than the last move out of it.
+// Crash. A move is an update, and a join a removal: both are undone with their epoch, like any
+// other. A slab is freed in a later epoch than the last move out of it.
 //
 // Concurrency. Other threads go on reading and writing; what they free in the chosen slabs waits
 // with the rest. Call it outside of operations, by one thread at a time: it ends epochs, since
@@ -15,7 +15,8 @@
 // Bad input. A damaged record or leaf stays where it is. If the walk cannot get past one, it ends;
 // what was moved stays moved.
 //
-// Cost. Each record is read; a record in a chosen slab is copied. compaction_budget bounds how often.
+// Cost. Each record is read; a record in a chosen slab is copied. compaction_budget bounds how
+// often.
 #pragma once
 
 #include "base/damage.hpp"

@@ -19,8 +19,8 @@ struct table_registry {
     u64 next_id = 1;
 };
 
-/// Never destroyed, since threads may end after main() has. Without memory of its own, since a library
-/// that contains it may be unloaded.
+/// Never destroyed, since threads may end after main() has. Without memory of its own, since a
+/// library that contains it may be unloaded.
 table_registry& registry() {
     alignas(table_registry) static std::byte place[sizeof(table_registry)];
     static auto* r = new (place) table_registry;
@@ -72,8 +72,8 @@ void give_back(void* slots) {
 constinit bool is_key_gone = false;
 
 /// The key is deleted together with the code of give_back(): a library may be unloaded before the
-/// threads that have slots end. Their objects, which were made after it, are destroyed by then. Some
-/// 70 bytes that such a thread has allocated here are lost.
+/// threads that have slots end. Their objects, which were made after it, are destroyed by then.
+/// Some 70 bytes that such a thread has allocated here are lost.
 class thread_end_key {
    public:
     thread_end_key() {

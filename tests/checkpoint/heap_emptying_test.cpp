@@ -50,8 +50,8 @@ class heap_emptying : public test::owned_heap {
         const operation op(up_.checkpoint());
         return heap_->is_emptied(offset);
     }
-    /// Allocates a block for each one in an emptied slab, and frees that. Fails the test if there is
-    /// no room for one.
+    /// Allocates a block for each one in an emptied slab, and frees that. Fails the test if there
+    /// is no room for one.
     u64 move_all() {
         u64 moved = 0;
         for (std::size_t i = mine_.size(); i-- > 0;) {

@@ -4,8 +4,8 @@
 // or a removed key. An error is allowed if the region is damaged. A missing key is allowed if
 // check() reports damage: reads cannot detect that.
 //
-// Results of an eager region, and of a header with right checksums, are not judged: no checksum on the medium detects a word with an older
-// value or zero, and a write may spread damage.
+// Results of an eager region, and of a header with right checksums, are not judged: no checksum on
+// the medium detects a word with an older value or zero, and a write may spread damage.
 #pragma once
 
 #include "damage/victim.hpp"

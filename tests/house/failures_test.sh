@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# The report of `./dev test`: a failed test is shown from its first complaint on, or else its end, and
-# the table counts tests and seconds. The argument is the path of report.py.
+# The report of `./dev test`: a failed test is shown from its first complaint on, or else its end,
+# and the table counts tests and seconds. The argument is the path of report.py.
 set -euo pipefail
 
 place="$(mktemp -d)"

@@ -187,8 +187,9 @@ INSTANTIATE_TEST_SUITE_P(all, fragmented,
                                            "masstree"),
                          [](const auto& p) { return std::string(p.param); });
 
-// Every second record stays: no slab becomes empty, and no leaf. Slabs of large blocks need adjacent
-// pages, and the pages of the tree's nodes, which are not moved, are between those that become free.
+// Every second record stays: no slab becomes empty, and no leaf. Slabs of large blocks need
+// adjacent pages, and the pages of the tree's nodes, which are not moved, are between those that
+// become free.
 class halved : public freed_memory,
                public ::testing::WithParamInterface<std::tuple<const char*, std::size_t>> {
    protected:

@@ -4,10 +4,10 @@
     report.py table DIRECTORY STAGE:STATUS:TITLE...
     report.py failures STAGE DIRECTORY
 
-DIRECTORY/STAGE holds what a stage wrote: a file `phases` with a line for each part of the stage (its
-kind, `building` or `running`; then wall clock and processor time in seconds, at its begin and at its
-end), and what ctest wrote as JUnit XML. For `failures` DIRECTORY is that of the stage. The XML is
-read line by line, for what a test printed may contain characters that XML does not allow.
+DIRECTORY/STAGE holds what a stage wrote: a file `phases` with a line for each part of the stage
+(its kind, `building` or `running`; then wall clock and processor time in seconds, at its begin and
+at its end), and what ctest wrote as JUnit XML. For `failures` DIRECTORY is that of the stage. The
+XML is read line by line, for what a test printed may contain characters that XML does not allow.
 """
 
 import collections

@@ -2,8 +2,9 @@
 // interface alone.
 //
 // Value is a field: nv::p<T>, nv::ptr<T, H>, or a struct of these. Without a value, an insertion
-// returns the new element, whose fields the caller sets: jobs.push(tx)->value.size.set(tx, 1). Cost in a transaction: an
-// insertion makes one object and stores the words that point to it; it touches nothing else.
+// returns the new element, whose fields the caller sets: jobs.push(tx)->value.size.set(tx, 1). Cost
+// in a transaction: an insertion makes one object and stores the words that point to it; it touches
+// nothing else.
 #pragma once
 
 #include <holdfast/nv/transaction.hpp>

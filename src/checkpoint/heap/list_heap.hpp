@@ -40,8 +40,9 @@
 // Full region. allocate() and reserve_large() return the error of the growth that failed; nothing
 // has changed. give_back_slabs() then frees empty slabs for any use, and gives what idle threads
 // have freed to all; begin_emptying() chooses sparsely used slabs, whose payloads the caller moves;
-// and if that does not suffice, let_larger_stand_in() lets a smaller payload take a larger block. After sweep_before_growth() they return errc::no_space also where the region
-// could grow, but a sweep is likely to find as much.
+// and if that does not suffice, let_larger_stand_in() lets a smaller payload take a larger block.
+// After sweep_before_growth() they return errc::no_space also where the region could grow, but a
+// sweep is likely to find as much.
 //  A5  A block is freed to the lists of its slab's class. That is its payload's class, or,
 //      after the first larger block was used for a smaller payload, the class in the slab's
 //      descriptor. The heap's root records that this may happen, in the epoch of the first such
@@ -172,8 +173,8 @@ class list_heap {
         const u32 for_lanes = set_count() - 1 - (may_empty() ? 1 : 0);
         return 1 + (lane - 1) % for_lanes;
     }
-    /// The set in which the free blocks of emptied slabs wait. Only the last lane uses it, too, in a
-    /// heap with a set for each.
+    /// The set in which the free blocks of emptied slabs wait. Only the last lane uses it, too, in
+    /// a heap with a set for each.
     [[nodiscard]] u32 waiting_set() const noexcept { return set_count() - 1; }
     [[nodiscard]] class_lists& lists(u32 set, u32 size_class) noexcept {
         const u32 in_set = size_class == extent_class ? classes_in(classes()) : size_class;

@@ -8,7 +8,8 @@
 //
 // The sweep may also choose sparsely used slabs, which its caller then empties by moving what is in
 // them: their free blocks go to a set from which nothing is allocated, and so do blocks that are
-// freed in them. A later sweep, after the caller's last move and in a later epoch, finds them empty.
+// freed in them. A later sweep, after the caller's last move and in a later epoch, finds them
+// empty.
 //
 // Invariants.
 //  W1  Only allocatable blocks count as free: those of the lists `free`, of a `pending`

@@ -8,9 +8,9 @@
 // left neighbour's `next` is set to n's `next`. If there is no fork, n was the layer's only leaf:
 // the root becomes an empty leaf (M1), which drop_layer() then removes from the layer above.
 //
-// Two leaves are joined the same way: the neighbour that takes over n's range takes over its entries
-// first. n is marked as deleted and the neighbour as splitting before that, so a reader of either
-// finds its version changed, and searches again.
+// Two leaves are joined the same way: the neighbour that takes over n's range takes over its
+// entries first. n is marked as deleted and the neighbour as splitting before that, so a reader of
+// either finds its version changed, and searches again.
 //
 // Lock order: n and its ancestors from below, as in splits; neighbours only by try_lock. If that
 // fails repeatedly, or the log has no space, n stays, empty. This is harmless: the next update that
@@ -255,8 +255,8 @@ bool masstree<D>::unlink_leaf(operation& op, leaf& n, node* root, descent& path)
     return false;
 }
 
-/// unlink_leaf() of a leaf with entries, if they fit into the leaf that takes over its range. False:
-/// they do not, or other threads hold locks. Unlocks n.
+/// unlink_leaf() of a leaf with entries, if they fit into the leaf that takes over its range.
+/// False: they do not, or other threads hold locks. Unlocks n.
 template <any_discipline D>
 result<bool> masstree<D>::join_leaf(operation& op, leaf& n, node* root, descent& path) {
     held mine(n);
