@@ -42,7 +42,7 @@ unsigned file_of(int fd) {
 unsigned file_called(const char* path) {
     unsigned f = 0;
     while (f < most_files && std::strcmp(path, file_paths[f]) != 0) ++f;
-    if (std::strcmp(path, "/lab/region.journal") == 0) f = 1;
+    if (the_file.has_journal && std::strcmp(path, "/lab/region.journal") == 0) f = 1;
     if (!is_active()) return no_file;
     if (f != no_file) the_file.asked_for = f;
     return f;

@@ -11,8 +11,7 @@
 // opened in their order (file_paths). They share one directory.
 //
 // They appear as files on persistent memory (mappable with MAP_SYNC), or on tmpfs. A shared mapping
-// elsewhere than at a window is the file's memory, too; a private one is a copy. The journal of the
-// first file is the second.
+// elsewhere than at a window is the file's memory, too; a private one is a copy.
 #pragma once
 
 #include <holdfast/crashlab/target.hpp>
@@ -33,6 +32,7 @@ struct file_state {
         bool linked = false;
     } files[most_files];
     bool is_tmpfs = false;            ///< not persistent memory
+    bool has_journal = false;         ///< the second file is the journal of the first
     unsigned asked_for = 0;           ///< the file whose name was looked up last: to be created
     unsigned mappings_to_refuse = 0;  ///< growths that fail as if the kernel had no mappings left
     recorder* recording = nullptr;    ///< set while the workload runs

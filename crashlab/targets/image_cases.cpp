@@ -27,6 +27,13 @@ class session {
     session(medium_kind medium, u64 seed, history known)
         : random_(seed), history_(std::move(known)) {
         the_file.is_tmpfs = medium == medium_kind::shm;
+        the_file.has_journal = true;
+    }
+    session(const session&) = delete;
+    session& operator=(const session&) = delete;
+    ~session() {
+        the_file.is_tmpfs = false;
+        the_file.has_journal = false;
     }
 
     /// Opens it, and judges what is there: the end of an epoch not before `announced`.
