@@ -1,4 +1,4 @@
-// base/base.hpp: what needs nothing else.
+// base/base.hpp: helpers that every room may use and that need no other room.
 //
 // Checks and assertions, errors of the operating system, checksums, random numbers with a printed
 // seed, histograms, time. A room of small files, each of which stands alone; a file includes the

@@ -8,12 +8,12 @@
 // Crash. A move is an update, and a join a removal: both are undone with their epoch, like any
 // other. A slab is freed in a later epoch than the last move out of it.
 //
-// Concurrency. Other threads go on reading and writing; what they free in the chosen slabs waits
-// with the rest. Call it outside of operations, by one thread at a time: it ends epochs, since
-// freed blocks and the space of logs are usable in the next one only.
+// Concurrency. Other threads go on reading and writing; blocks that they free in a chosen slab stay
+// unused until the slab is freed. Call it outside of operations, by one thread at a time: it ends
+// epochs, since freed blocks and the space of logs are usable in the next one only.
 //
 // Bad input. A damaged record or leaf stays where it is. If the walk cannot get past one, it ends;
-// what was moved stays moved.
+// records that were moved until then stay where they are.
 //
 // Cost. Each record is read; a record in a chosen slab is copied. compaction_budget bounds how
 // often.
@@ -86,18 +86,17 @@ class compaction {
     /// Slabs are chosen as long as it exists.
     struct emptying {
         emptying(heap<D>& memory, u64 fixed_payload)
-            : memory_(memory), pages(memory.begin_emptying(fixed_payload)) {}
+            : pages(memory.begin_emptying(fixed_payload)), memory_(memory) {}
         emptying(const emptying&) = delete;
         emptying& operator=(const emptying&) = delete;
         ~emptying() {
             if (pages != 0) memory_.end_emptying();
         }
 
+        const u64 pages;
+
        private:
         heap<D>& memory_;
-
-       public:
-        const u64 pages;
     };
 
     /// Returns the pages of slabs that have become free in this epoch.

@@ -286,11 +286,8 @@ result<void> region::make_sure_of_what_is_there() {
     if (!was_clean_) {
         if (auto ok = detail::sync(file_, name_); !ok) return ok;
     }
-    if (backing_->is_private()) {
-        medium_.flush(base(), page_size);  // becomes a part of the first record
-        return {};
-    }
     medium_.flush(base(), page_size);
+    if (backing_->is_private()) return {};  // the header becomes a part of the first record
     medium_.fence();
     HF_PERSIST_POINT("region K1: what a killed process left is durable before it is built upon");
     return {};

@@ -1,7 +1,7 @@
 // shadow/shadow.hpp: the rules of optimised shadow paging.
 //
 // Pure functions over memory: which of a page's two slots holds the committed version of each line,
-// what a commit record says, what a restart does. The software engine
+// the contents of a commit record, and recovery. The software engine
 // (transaction/shadow_engine.cpp) and the simulator (sim/) run this code. Start with rules.hpp.
 #pragma once
 
