@@ -96,6 +96,8 @@ u64 attempt::proxy(u64 offset) {
     const counted& c = counts_[counts_.index_of(offset)];
     state_word s = state_of(c);
     if (s.has(state_word::proxied)) return second_of(c);
+    // An upgrade has converted it: its second word is the link to the new object.
+    if (s.has(state_word::moved)) return proxy(second_of(c));
     std::byte* const block = allocate(proxy_bytes);
     auto* const header = reinterpret_cast<object_header*>(block);
     header->word = state_word{0, proxy_type, 0}.pack();

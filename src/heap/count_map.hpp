@@ -20,9 +20,11 @@ struct counted {
     bool forsaken = false;  ///< its pointers were moved: attempt::forsake()
 };
 
-class count_map {
+/// Stamp: a smaller type wraps around earlier, for tests.
+template <class Stamp>
+class stamped_count_map {
    public:
-    count_map() : slots_(64) {}
+    stamped_count_map() : slots_(64) {}
 
     [[nodiscard]] u32 index_of(u64 offset) {
         for (u64 i = hash(offset);; ++i) {
@@ -64,7 +66,7 @@ class count_map {
    private:
     static constexpr std::size_t most_kept_slots = 1024;
     struct slot {
-        u32 stamp = 0;
+        Stamp stamp = 0;
         u32 index = 0;
     };
     [[nodiscard]] static u64 hash(u64 offset) noexcept {
@@ -82,7 +84,9 @@ class count_map {
 
     std::vector<counted> entries_;
     std::vector<slot> slots_;
-    u32 stamp_ = 1;
+    Stamp stamp_ = 1;
 };
+
+using count_map = stamped_count_map<u32>;
 
 }  // namespace hf::nv

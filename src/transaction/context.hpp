@@ -121,6 +121,13 @@ class context final : public transaction {
     [[nodiscard]] u64 load_unowned(const void* at, unsigned bytes) noexcept;
     void store_unowned(void* at, unsigned bytes, u64 value);
     [[noreturn, gnu::cold]] void refuse_store() const;
+    /// REQUIRES: this is the calling thread's transaction. Otherwise ends the calling thread's own
+    /// one (errc::usage), or the process if it has none.
+    void check_thread() const {
+        if (of_thread != this) [[unlikely]]
+            refuse_other_thread();
+    }
+    [[noreturn, gnu::cold]] static void refuse_other_thread();
     /// Ends the transaction where a damaged pointer led out of the region, or into its header.
     [[gnu::cold]] void check_store(u64 offset, unsigned bytes);
     /// The private copy of a line that it stores to; made if there is none.

@@ -188,6 +188,12 @@ written_line& context::copy_of(u64 line) {
     }
 }
 
+void context::refuse_other_thread() {
+    HF_CHECK(of_thread != nullptr, "a transaction is used by its own thread only");
+    fail({errc::usage, "change the heap", "", "the transaction is one of another thread",
+          "use the one that this thread's atomic() has passed"});
+}
+
 void context::refuse_store() const {
     fail({errc::usage, "store in a transaction", "",
           read_only_ ? "it was begun as one that only reads" : "the place is not in its heap",
@@ -203,6 +209,7 @@ void context::check_store(u64 offset, unsigned bytes) {
 }
 
 void context::store_word(void* at, unsigned bytes, u64 value) {
+    check_thread();
     if (read_only_ || !covers(at)) [[unlikely]] {
         refuse_store();
     }
@@ -264,6 +271,7 @@ heap_batch& context::my_blocks() {
 }
 
 result<u64> context::reserve_block(u64 bytes) {
+    check_thread();
     if (read_only_) {
         fail({errc::usage, "allocate in a transaction", "", "it was begun as one that only reads",
               "use atomic()"});
@@ -303,6 +311,7 @@ std::byte* context::try_allocate_block(u64 bytes) {
 }
 
 void context::release_block(void* p, u64 bytes) {
+    check_thread();
     if (read_only_) {
         fail({errc::usage, "free in a transaction", "", "it was begun as one that only reads",
               "use atomic()"});

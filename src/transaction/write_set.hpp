@@ -35,9 +35,11 @@ struct written_line {
     std::array<u64, 8> words;
 };
 
-class write_set {
+/// Stamp: a smaller type wraps around earlier, for tests.
+template <class Stamp>
+class stamped_write_set {
    public:
-    write_set()
+    stamped_write_set()
         : lines_(std::make_unique_for_overwrite<written_line[]>(first_slots / 2)),
           slots_(first_slots) {}
 
@@ -79,7 +81,7 @@ class write_set {
         size_ = 0;
         last_line_ = no_line;
         if (std::exchange(entered_, 0) == 0) return;
-        if (++stamp_ == 0) {  // after four thousand million transactions
+        if (++stamp_ == 0) {  // the stamps of past transactions would come again
             for (slot& s : slots_) s.stamp = 0;
             stamp_ = 1;
         }
@@ -94,7 +96,7 @@ class write_set {
     static constexpr std::size_t most_kept_slots = 1024;
     static constexpr u64 no_line = ~u64{0};
     struct slot {
-        u32 stamp = 0;
+        Stamp stamp = 0;
         u32 index = 0;
     };
 
@@ -130,10 +132,12 @@ class write_set {
     u32 size_ = 0;
     u32 room_ = first_slots / 2;  ///< maximum number of lines, half of the table's slots
     std::vector<slot> slots_;
-    u32 stamp_ = 1;
+    Stamp stamp_ = 1;
     u32 entered_ = 0;  ///< number of lines in the table: the first ones
     u64 last_line_ = no_line;
     written_line* last_ = nullptr;
 };
+
+using write_set = stamped_write_set<u32>;
 
 }  // namespace hf

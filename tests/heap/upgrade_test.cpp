@@ -180,6 +180,70 @@ TEST_F(upgrade, that_ends_by_an_exception_goes_on_with_the_next_call) {
     expect_upgraded(heap);
 }
 
+namespace linked {
+struct older {
+    static constexpr std::string_view nv_name = "person";
+    nv::p<int> age;
+    nv::ptr<older> next;
+    nv::ptr<older> other;
+};
+struct person {
+    static constexpr std::string_view nv_name = "person";
+    nv::p<int> age;
+    nv::weak<person> previous;
+    nv::weak<person> following;
+    nv::ptr<person> next;
+};
+}  // namespace linked
+
+// The converter makes the first weak pointers to objects: of those that have been converted already
+// and of those that have not.
+TEST_F(upgrade, weak_pointers_that_the_converter_makes_lead_to_new_objects) {
+    using plain = linked::older;
+    std::filesystem::remove(file);
+    auto heap = open_heap(file);
+    {
+        auto head = must(heap.root<plain>("head"));
+        must(heap.atomic([&](nv::tx<>& tx) {
+            nv::cursor<plain> last;
+            for (int age = 0; age < people; ++age) {
+                auto p = tx.make<plain>(age);
+                if (last) {
+                    last->next.set(tx, p);
+                    p->other.set(tx, last);
+                } else {
+                    head.set(tx, p);
+                }
+                last = p;
+            }
+        }));
+    }
+    EXPECT_EQ(
+        must(heap.upgrade<plain, linked::person>([](nv::tx<>& tx, plain& from, linked::person& to) {
+            to.age.set(tx, from.age);
+            to.next.set(tx, nv::upgraded<linked::person>(from.next));
+            to.following.set(tx, nv::upgraded<linked::person>(from.next));
+            to.previous.set(tx, nv::upgraded<linked::person>(from.other));
+        })),
+        u64{people});
+    auto head = must(heap.root<linked::person>("head"));
+    must(heap.read([&](nv::tx<>&) {
+        int age = 0;
+        nv::cursor<linked::person> before;
+        for (auto p = head.get(); p; p = p->next) {
+            EXPECT_EQ(p->age, age);
+            EXPECT_TRUE(p->previous.get() == before) << age;
+            EXPECT_TRUE(p->following.get() == p->next.get()) << age;
+            before = p;
+            ++age;
+        }
+        EXPECT_EQ(age, people);
+    }));
+    EXPECT_EQ(sound(heap).objects, 2U * people) << "people and proxies";
+    must(heap.atomic([&](nv::tx<>& tx) { head.set(tx, nullptr); }));
+    EXPECT_EQ(sound(heap).objects, 0U);
+}
+
 int commits_before_kill = 0;
 void end_after_commits(const char* name) {
     if (std::string_view(name).starts_with("transaction T1") && commits_before_kill-- == 0)

@@ -5,6 +5,8 @@
 #include <atomic>
 #include <chrono>
 #include <thread>
+#include <tuple>
+#include <utility>
 #include <vector>
 
 namespace hf::test {
@@ -247,6 +249,30 @@ TEST_F(isolation, nobody_reads_what_is_not_in_place_yet) {
     }
 }
 
+// The reader's lane is older than the writer's, which is the newest.
+TEST_F(isolation, a_commit_of_the_newest_lane_is_seen_by_a_reader_that_begins_meanwhile) {
+    if (!sync_points::exist) GTEST_SKIP() << "without persist points";
+    put(0, 1);  // in a lane of this thread
+    sync_points points;
+    points.hold(committing);
+    std::thread writer([&] {
+        must(r.all().atomic([&](transaction& t) {
+            t.store(r.word(0), 2);
+            t.store(r.word(64), 2);
+        }));
+    });
+    points.await(committing);
+    int attempts = 0;
+    must(r.all().read([&](transaction& t) {
+        if (++attempts == 3) points.release(committing);
+        const u64 a = t.load(r.word(0));
+        EXPECT_EQ(a, 2U) << "its version has been taken";
+        EXPECT_EQ(t.load(r.word(64)), a);
+    }));
+    writer.join();
+    EXPECT_GE(attempts, 3);
+}
+
 TEST_F(isolation, who_has_the_turn_keeps_others_waiting_and_gives_it_back_however_it_ends) {
     using end = void (*)();
     for (const end at_last : {+[] {}, +[] { transaction::abort(); }, +[] { throw 5; },
@@ -386,6 +412,65 @@ TEST_F(long_reader, that_writes_knows_all_that_it_has_read) {
         EXPECT_EQ(attempts, 2) << changed;
     }
     EXPECT_EQ(words[1], 1U + 1'024 + 1'025 + lines);
+}
+
+// Another thread commits while the reader validates what it has read, which takes long.
+TEST_F(isolation, a_snapshot_moves_to_a_moment_before_the_validation) {
+    constexpr u64 lines = 30'000;
+    constexpr u64 rounds = 10;
+    u64* words = nullptr;
+    must(r.all().atomic([&](transaction& t) {
+        words = reinterpret_cast<u64*>(t.allocate(64 * lines));
+        for (u64 i = 0; i < lines; ++i) t.store(words + 8 * i, 0);
+    }));
+    const auto word = [&](u64 line) { return words + 8 * line; };
+    for (u64 round = 1; round <= rounds; ++round) {
+        std::atomic<bool> begins{false};
+        std::thread writer([&] {
+            while (!begins) {
+            }
+            must(r.all().atomic([&](transaction& t) {
+                t.store(word(0), round);
+                t.store(word(lines - 1), round);
+            }));
+        });
+        bool is_first = true;
+        must(r.all().atomic([&](transaction& t) {
+            const u64 first = t.load(word(0));
+            for (u64 i = 1; i < lines - 2; ++i) static_cast<void>(t.load(word(i)));
+            if (std::exchange(is_first, false)) {
+                std::thread([&] {
+                    must(r.all().atomic([&](transaction& w) { w.store(word(lines - 2), round); }));
+                }).join();
+                begins = true;
+            }
+            EXPECT_EQ(t.load(word(lines - 2)), round);  // moves the snapshot
+            EXPECT_EQ(t.load(word(lines - 1)), first) << "of two moments";
+        }));
+        writer.join();
+    }
+}
+
+TEST_F(isolation, a_transaction_of_another_thread_is_refused) {
+    must(r.all().atomic([&](transaction& outer) {
+        outer.store(r.word(0), 1);
+        std::thread([&] {
+            const auto done = r.all().atomic([&](transaction& t) {
+                t.store(r.word(128), 5);
+                outer.store(r.word(64), 2);
+            });
+            ASSERT_FALSE(done);
+            EXPECT_EQ(done.error().code, errc::usage);
+            const auto allocated =
+                r.all().atomic([&](transaction&) { std::ignore = outer.allocate(64); });
+            ASSERT_FALSE(allocated);
+            EXPECT_EQ(allocated.error().code, errc::usage);
+            EXPECT_DEATH(outer.store(r.word(64), 2), "used by its own thread only");
+        }).join();
+    }));
+    EXPECT_EQ(r.now(0), 1U) << "the other one is not disturbed";
+    EXPECT_EQ(r.now(64), 0U);
+    EXPECT_EQ(r.now(128), 0U);
 }
 
 TEST_F(isolation, a_long_reader_gets_through_among_writers) {

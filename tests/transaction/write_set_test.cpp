@@ -68,6 +68,27 @@ TEST(write_set, forgets_all_with_the_transaction_whether_they_were_looked_for_or
     }
 }
 
+// A line of a past transaction, whose slot was not used since, must not be found when the stamp of
+// that transaction comes again.
+TEST(write_set, finds_no_line_of_a_past_transaction_when_stamps_wrap_around) {
+    for (const u64 gap : {u64{1}, u64{254}, u64{255}, u64{256}, u64{510}}) {
+        stamped_write_set<u8> set;
+        for (u64 round = 0; round < 600; ++round) {
+            if (round % gap == 0) {
+                for (u64 line = 1; line <= 20; ++line) (void)set.add(line);
+                ASSERT_NE(set.find(1), nullptr);
+            } else {
+                (void)set.add(1000);
+                ASSERT_NE(set.find(1000), nullptr);
+                for (u64 line = 1; line <= 20; ++line) {
+                    ASSERT_EQ(set.find(line), nullptr) << line << " in round " << round;
+                }
+            }
+            set.clear();
+        }
+    }
+}
+
 TEST(write_set, has_room_until_memory_is_asked_for) {
     write_set set;
     u64 i = 0;
