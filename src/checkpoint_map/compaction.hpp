@@ -22,6 +22,7 @@
 #include "base/damage.hpp"
 #include "checkpoint_map/engine.hpp"
 
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -105,25 +106,20 @@ class compaction {
         return memory_.give_back_slabs(true);
     }
 
-    /// Collects the keys of a batch of records of which something is to be done.
+    /// Collects the keys of a batch of records, and those of records that are to be moved.
     struct visitor {
         static constexpr unsigned batch = 256;
-        static constexpr unsigned stride = 5;  // some key of nearly every leaf
 
         heap<D>& memory;
-        unsigned visited = 0;
+        std::vector<std::string> all{};
         std::vector<std::string> to_move{};
-        std::vector<std::string> to_join{};
-        std::string last{};
 
         [[nodiscard]] bool operator()(std::string_view key, std::string_view value) {
             if (memory.is_emptied(offset_from(memory.base(), value.data()))) {
                 to_move.emplace_back(key);
             }
-            if (visited % stride == 0) to_join.emplace_back(key);
-            if (++visited < batch) return true;
-            last.assign(key);
-            return false;
+            all.emplace_back(key);
+            return all.size() < batch;
         }
     };
 
@@ -140,11 +136,11 @@ class compaction {
                     operation op(machine_.checkpoint());
                     is_end = machine_.tree().scan(op, last, started, seen);
                 }
-                visited_ += seen.visited;
-                last = std::move(seen.last);
+                visited_ += seen.all.size();
+                if (!seen.all.empty()) last = seen.all.back();
                 epochs().slow_writer();
                 if (!move_all(seen.to_move)) return;
-                if (!join_all(seen.to_join)) return;
+                if (!join_all(seen.all)) return;
             }
         } catch (const damage&) {  // NOLINT(bugprone-empty-catch): the write that failed reports it
         }
@@ -159,21 +155,22 @@ class compaction {
         }
         return true;
     }
-    /// False: logs stay full.
+    /// Tries each leaf of these keys, which are in order, once. False: logs stay full.
     [[nodiscard]] bool join_all(const std::vector<std::string>& keys) {
-        for (const std::string& key : keys) {
+        for (std::size_t i = 0; i < keys.size(); ++i) {
             const auto done = with_log([&] {
                 operation op(machine_.checkpoint());
-                return machine_.tree().join(op, key);
+                return machine_.tree().join(op, keys[i]);
             });
             if (!done) return false;
-            joined_ += *done ? 1 : 0;
+            joined_ += done->joined ? 1 : 0;
+            i += done->entries_after;
         }
         return true;
     }
     /// Repeats `act` in the next epoch if a log was full.
     template <class Act>
-    [[nodiscard]] result<bool> with_log(Act act) const {
+    [[nodiscard]] auto with_log(Act act) const -> decltype(act()) {
         constexpr unsigned max_attempts = 100;
         for (unsigned attempt = 1;; ++attempt) {
             const u64 epoch = epochs().current_epoch();
@@ -187,29 +184,45 @@ class compaction {
     }
     /// Returns act(). A damaged record, or leaf, stays where it is.
     template <class Act>
-    [[nodiscard]] static result<bool> unless_damaged(Act act) {
+    [[nodiscard]] static auto unless_damaged(Act act) -> decltype(act()) {
         try {
             return act();
         } catch (const damage&) {
-            return false;
+            return typename decltype(act())::value_type{};
         }
     }
     [[nodiscard]] result<bool> move(const std::string& key) const {
-        masstree<D>& tree = machine_.tree();
-        result<u64> made = 0;
         operation op(machine_.checkpoint());
+        u64 made = 0;
+        result<bool> moved = false;
+        try {
+            moved = move_in(op, key, made);
+        } catch (const damage&) {
+            if (made != 0) machine_.tree().drop_record(op, made);
+            throw;
+        }
+        if (!moved && made != 0) machine_.tree().drop_record(op, made);
+        return moved;
+    }
+    /// `made` becomes the new record. It is not stored if this fails.
+    [[nodiscard]] result<bool> move_in(operation& op, const std::string& key, u64& made) const {
+        masstree<D>& tree = machine_.tree();
+        std::optional<error> refused;
         const auto done = tree.update(op, key, [&](const record* old) -> decision {
             // Large records are in no slab.
             if (old == nullptr || is_large(old->payload()) ||
                 !memory_.is_emptied(offset_from(memory_.base(), old))) {
                 return {};
             }
-            made = tree.make_record(op, key, old->value());
-            if (!made) return {};
-            return {decision::action::store, *made};
+            const auto fresh = tree.make_record(op, key, old->value());
+            if (!fresh) {
+                refused = fresh.error();
+                return {};
+            }
+            made = *fresh;
+            return {decision::action::store, made};
         });
-        if (!made) return tl::unexpected(made.error());
-        if (!done && *made != 0) tree.drop_record(op, *made);
+        if (refused) return failure(*refused);
         if (!done) return tl::unexpected(done.error());
         return done->changed;
     }

@@ -207,16 +207,20 @@ class masstree {
     /// the key's leaf. `old` is sound. On error, or if an exception is thrown, nothing has changed
     /// and the caller still owns the decision's record. Throws damage.
     ///
-    /// `blind`: `decide` does not read the old record, so it may be damaged, as long as it is not
-    /// evidently another key's. Its block is then leaked until the region is copied: its sizes,
-    /// which determine the block to free, may be damaged.
+    /// `blind`: the old record may be damaged, as long as it lies in the region and is not evidently
+    /// another key's. Its block is then leaked until the region is copied: its sizes, which
+    /// determine the block to free, may be damaged.
     template <class F>
     [[nodiscard]] result<outcome> update(operation& op, std::string_view key, F&& decide,
                                          bool blind = false);
 
+    struct joining {
+        bool joined = false;
+        unsigned entries_after = 0;  ///< in the key's leaf; no need to try their keys
+    };
     /// Joins the leaf that contains the key, if it is sparse, with a neighbour, if all entries fit
-    /// into one. Returns whether it did. On error nothing has changed. Throws damage.
-    [[nodiscard]] result<bool> join(operation& op, std::string_view key);
+    /// into one. On error nothing has changed. Throws damage.
+    [[nodiscard]] result<joining> join(operation& op, std::string_view key);
 
     /// Visits records from the first key >= from (> if exclusive): visit(key, value) -> bool; false
     /// stops. Both views end with the call; `visit` runs within the operation. Returns whether the

@@ -148,7 +148,7 @@ bool masstree<D>::fits_heir(const removal& r) const {
     return order_of(*r.empty).size() + order_of(r.heir()).size() <= leaf::width;
 }
 
-/// Checks that the two leaves are sound neighbours. Throws damage.
+/// Checks that the two leaves are sound, and the neighbours that r.fork separates. Throws damage.
 template <any_discipline D>
 void masstree<D>::check_before_join(const removal& r, u64 layer) const {
     const leaf& n = *r.empty;
@@ -163,6 +163,10 @@ void masstree<D>::check_before_join(const removal& r, u64 layer) const {
     const perm p(load(first.order));
     if (p.size() != 0 && load(first.keys[p.slot(p.size() - 1)]) >= load(second.low_key)) {
         broken(offset_of(&second), "a leaf does not begin where the one before it ends");
+    }
+    // The link to the right neighbour may lead to another leaf.
+    if (load(r.fork->keys[r.branch == 0 ? 0 : r.branch - 1]) != load(second.low_key)) {
+        broken(offset_of(&second), "a leaf does not begin where its parent says");
     }
 }
 
@@ -274,7 +278,7 @@ result<bool> masstree<D>::join_leaf(operation& op, leaf& n, node* root, descent&
 }
 
 template <any_discipline D>
-result<bool> masstree<D>::join(operation& op, std::string_view key_bytes) {
+auto masstree<D>::join(operation& op, std::string_view key_bytes) -> result<joining> {
     namespace kind = masstree_detail::cell_kind;
     constexpr unsigned max_entries = leaf::width * 3 / 4;  // with more it hardly fits anywhere
     adapter_.begin_update(op);
@@ -283,7 +287,7 @@ result<bool> masstree<D>::join(operation& op, std::string_view key_bytes) {
     for (;;) {
         descent path;
         leaf* const n = lock_leaf(op, root, key.slice(), path);
-        if (n == nullptr) return false;
+        if (n == nullptr) return joining{};
         held mine(*n);
         const perm p = whole_order_of(*n);
         const int slot = find_slot(*n, p, key.slice(), masstree_detail::longer);
@@ -295,9 +299,13 @@ result<bool> masstree<D>::join(operation& op, std::string_view key_bytes) {
             root = below(masstree_detail::value_word::offset(value.word), key);
             continue;
         }
-        if (n == root || p.size() > max_entries) return false;
+        const unsigned rank = lower_rank(*n, p, key.slice(), key.length_class());
+        const unsigned after = p.size() - std::min(rank + 1, p.size());
+        if (n == root || p.size() > max_entries) return joining{false, after};
         mine.let_go();
-        return join_leaf(op, *n, root, path);
+        const auto joined = join_leaf(op, *n, root, path);
+        if (!joined) return tl::unexpected(joined.error());
+        return joining{*joined, after};
     }
 }
 

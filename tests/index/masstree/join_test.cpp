@@ -167,5 +167,34 @@ TEST_F(joined_leaves, damaged_neighbours_stay) {
     EXPECT_TRUE(e.join(key(leaf_width))) << "the locks are free";
 }
 
+TEST_F(joined_leaves, the_entries_after_the_key_need_not_be_tried) {
+    thin(0, 6);
+    const auto entries_after = [&](const std::string& k) {
+        operation op(e.checkpoint());
+        const auto tried = must(e.tree().join(op, k));
+        EXPECT_FALSE(tried.joined);
+        return tried.entries_after;
+    };
+    EXPECT_EQ(entries_after(key(0)), 5U);
+    EXPECT_EQ(entries_after(key(4)), 1U);
+    EXPECT_EQ(entries_after(key(5)), 0U);
+    EXPECT_EQ(entries_after(key(5) + "a"), 0U) << "of a key that is absent";
+    EXPECT_EQ(entries_after(key(leaf_width + 1)), leaf_width - 2) << "of a full leaf";
+}
+
+TEST_F(joined_leaves, a_leaf_that_links_past_its_neighbour_stays) {
+    thin(0, 5);
+    thin(leaf_width, 5);
+    const auto before = e.all();
+    const u64 next = parts::load(leaf(0).next);
+    leaf(0).next = parts::load(leaf(1).next);
+    EXPECT_THROW((void)e.join(key(0)), hf::damage) << "the third leaf has room for its entries";
+    leaf(0).next = next;
+    EXPECT_EQ(leaves(), 3U);
+    expect_all(before);
+    EXPECT_TRUE(e.join(key(0)));
+    expect_all(before);
+}
+
 }  // namespace
 }  // namespace hf::test

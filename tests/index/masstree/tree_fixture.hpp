@@ -100,7 +100,7 @@ class test_engine {
     bool join(std::string_view key) {
         operation op(checkpoint());
         const auto joined = tree().join(op, key);
-        if (joined) return *joined;
+        if (joined) return joined->joined;
         EXPECT_EQ(joined.error().code, errc::no_space) << joined.error().to_string();
         return false;
     }
