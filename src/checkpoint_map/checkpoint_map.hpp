@@ -48,6 +48,8 @@ class checkpoint_map final : public map_engine {
                                               const condition* allowed) override;
     [[nodiscard]] result<write_outcome> erase(
         std::string_view key, const std::function<bool(std::string_view)>& allowed) override;
+    [[nodiscard]] result<write_outcome> erase_unverified(
+        std::string_view key, const std::function<bool(std::string_view)>& allowed) override;
     [[nodiscard]] result<write_outcome> change(std::string_view key,
                                                const modification& change) override;
 
@@ -84,8 +86,10 @@ class checkpoint_map final : public map_engine {
     [[nodiscard]] result<void> check_writable() const;
     [[nodiscard]] result<write_outcome> store_small(std::string_view key, std::string_view value,
                                                     const condition* allowed) const;
+    /// `unverified`: a record whose checksum is wrong is erased, too.
     [[nodiscard]] result<write_outcome> try_erase(
-        std::string_view key, const std::function<bool(std::string_view)>& allowed) const;
+        std::string_view key, const std::function<bool(std::string_view)>& allowed,
+        bool unverified) const;
     [[nodiscard]] result<write_outcome> try_change(std::string_view key,
                                                    const modification& change) const;
 

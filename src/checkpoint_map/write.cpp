@@ -87,18 +87,25 @@ result<write_outcome> checkpoint_map::store(std::string_view key, std::string_vi
 result<write_outcome> checkpoint_map::erase(std::string_view key,
                                             const std::function<bool(std::string_view)>& allowed) {
     if (auto ok = check_writable(); !ok) return tl::unexpected(ok.error());
-    return with_room(key, [&] { return try_erase(key, allowed); });
+    return with_room(key, [&] { return try_erase(key, allowed, !allowed); });
+}
+
+result<write_outcome> checkpoint_map::erase_unverified(
+    std::string_view key, const std::function<bool(std::string_view)>& allowed) {
+    if (auto ok = check_writable(); !ok) return tl::unexpected(ok.error());
+    return with_room(key, [&] { return try_erase(key, allowed, true); });
 }
 
 result<write_outcome> checkpoint_map::try_erase(
-    std::string_view key, const std::function<bool(std::string_view)>& allowed) const {
+    std::string_view key, const std::function<bool(std::string_view)>& allowed,
+    bool unverified) const {
     tree().prefetch_hint(key);
     operation op(checkpoint());
     const auto decide = [&](const record* old) {
         const bool erase = old != nullptr && (!allowed || allowed(old->value()));
         return decision{erase ? decision::action::erase : decision::action::keep, 0};
     };
-    auto done = tree().update(op, key, decide, !allowed);
+    auto done = tree().update(op, key, decide, unverified);
     if (!done) return tl::unexpected(done.error());
     return write_outcome{op.epoch(), done->changed, done->existed};
 }
@@ -115,6 +122,9 @@ result<write_outcome> checkpoint_map::try_change(std::string_view key,
     std::optional<error> failed;
     u64 made = 0;
     operation op(checkpoint());
+    undo_unless_stored undo{[&] {
+        if (made != 0) tree().drop_record(op, made);
+    }};
     auto done = tree().update(op, key, [&](const record* old) -> decision {
         const auto view = old != nullptr ? std::optional(old->value()) : std::nullopt;
         const map::edit what = change(view, value);
@@ -135,10 +145,8 @@ result<write_outcome> checkpoint_map::try_change(std::string_view key,
         made = *fresh;
         return {decision::action::store, made};
     });
-    if (!done) {
-        if (made != 0) tree().drop_record(op, made);
-        return tl::unexpected(done.error());
-    }
+    if (!done) return tl::unexpected(done.error());
+    undo.stored = true;
     if (failed) return failure(*failed);
     return write_outcome{op.epoch(), done->changed, done->existed};
 }

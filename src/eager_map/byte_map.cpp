@@ -118,6 +118,21 @@ result<write_outcome> eager_byte_map::erase(std::string_view key,
     return remove(mine, key);
 }
 
+result<write_outcome> eager_byte_map::erase_unverified(
+    std::string_view key, const std::function<bool(std::string_view)>& allowed) {
+    if (auto ok = check_writable(); !ok) return tl::unexpected(ok.error());
+    stripe& mine = stripe_of(key);
+    const ranked_guard lock(lock_rank::key_stripe, mine.mutex);
+    std::string old;
+    try {
+        if (!engine_->get(key, old)) return outcome(false, false);
+    } catch (const damage&) {
+        if (old.empty()) throw;  // not the value is damaged, but the path to it
+    }
+    if (!allowed(old)) return outcome(false, true);
+    return remove(mine, key);
+}
+
 result<write_outcome> eager_byte_map::change(std::string_view key, const modification& change) {
     if (auto ok = check_writable(); !ok) return tl::unexpected(ok.error());
     stripe& mine = stripe_of(key);

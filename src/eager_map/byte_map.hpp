@@ -53,6 +53,8 @@ class eager_byte_map final : public map_engine {
                                               const write_condition* allowed) override;
     [[nodiscard]] result<write_outcome> erase(
         std::string_view key, const std::function<bool(std::string_view)>& allowed) override;
+    [[nodiscard]] result<write_outcome> erase_unverified(
+        std::string_view key, const std::function<bool(std::string_view)>& allowed) override;
     [[nodiscard]] result<write_outcome> change(std::string_view key,
                                                const modification& change) override;
 

@@ -8,6 +8,7 @@
 #include "index/masstree/inspection.hpp"
 
 #include <filesystem>
+#include <functional>
 #include <optional>
 #include <string_view>
 
@@ -26,6 +27,9 @@ struct map_inspection {
     /// Waits for the sweep of an eager map, then audits it, leaks included. The map must not be in
     /// use. errc::usage: only the file of a map of this discipline can be audited.
     [[nodiscard]] static result<audit_report> audit(map& m);
+    /// As map::remove_if(), but the condition is also called with a value whose checksum is wrong.
+    [[nodiscard]] static result<write_outcome> remove_unverified_if(
+        map& m, std::string_view key, const std::function<bool(std::string_view)>& condition);
 };
 
 /// Audits the region file of a map of any discipline. No process may have it open. Fails if opening

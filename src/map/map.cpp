@@ -37,6 +37,13 @@ result<void> map_inspection::wait_for_sweep(map& m) { return m.impl_->engine->wa
 
 result<audit_report> map_inspection::audit(map& m) { return m.impl_->engine->audit(); }
 
+result<write_outcome> map_inspection::remove_unverified_if(
+    map& m, std::string_view key, const std::function<bool(std::string_view)>& condition) {
+    if (auto ok = check_key(key); !ok) return tl::unexpected(ok.error());
+    return m.impl_->meeting_damage(
+        writing, [&] { return m.impl_->engine->erase_unverified(key, condition); });
+}
+
 result<audit_report> audit_map(const std::filesystem::path& path, const audit_progress& progress) {
     const auto there = detail::discipline_in(path);
     const map_family* const family = there ? find_family(*there) : nullptr;

@@ -47,6 +47,9 @@ class map_engine {
     /// map::remove_if(); `allowed` may be empty.
     [[nodiscard]] virtual result<write_outcome> erase(
         std::string_view key, const std::function<bool(std::string_view)>& allowed) = 0;
+    /// As erase(), but `allowed` is also called with a value whose checksum is wrong.
+    [[nodiscard]] virtual result<write_outcome> erase_unverified(
+        std::string_view key, const std::function<bool(std::string_view)>& allowed) = 0;
     using modification =
         std::function<map::edit(std::optional<std::string_view> old, std::string& fresh)>;
     /// map::modify().

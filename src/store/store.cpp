@@ -1,4 +1,5 @@
 #include "base/check.hpp"
+#include "map/inspect.hpp"
 #include "store/store_impl.hpp"
 
 #include <utility>
@@ -160,16 +161,17 @@ result<bool> store::impl::accept(std::string_view key, record& out, u64 at) {
 
 /// A damaged record whose number says that it was flushed, as all older records were: it is
 /// removed, as a sound one would be. Only after a flush_all; before one it stays, and is reported.
+/// The number is read under the node's lock: another thread may have replaced the record since it
+/// was found damaged.
 bool store::impl::drop_flushed(std::string_view key, record& out) {
-    const u64 mark = flush_mark.load(std::memory_order_acquire);
-    if (mark == 0) return false;
-    std::string bytes;  // get() fills it before it finds the damage
-    const auto read = records.get(key, bytes);
-    if (read || bytes.empty()) return false;
-    const auto found = look(bytes, 0);
-    if (found.state != detail::sighting_state::dead || found.header.unique > mark) return false;
+    if (flush_mark.load(std::memory_order_acquire) == 0) return false;
+    const auto removed =
+        map_inspection::remove_unverified_if(records, key, [this](std::string_view bytes) {
+            return look(bytes, 0).state == detail::sighting_state::dead;
+        });
+    if (!removed || !removed->changed) return false;
     out.ended = record::end::flushed;
-    return records.remove(key).has_value();
+    return true;
 }
 
 result<bool> store::get(std::string_view key, record& out) {
@@ -179,8 +181,9 @@ result<bool> store::get(std::string_view key, record& out) {
     const u64 at = impl_->now();
     out.ended = record::end::none;
     auto found = impl_->records.get(key, out.bytes_);
-    if (!found && found.error().code == errc::corrupt && impl_->drop_flushed(key, out)) {
-        return false;
+    if (!found && found.error().code == errc::corrupt) {
+        if (impl_->drop_flushed(key, out)) return false;
+        found = impl_->records.get(key, out.bytes_);  // it may have been replaced meanwhile
     }
     if (!found || !*found) {
         return found;
