@@ -148,6 +148,43 @@ TEST_P(journal_merge, takes_slice_after_slice) {
     expect_equal();
 }
 
+// A run over several slices: from the middle of the first to the middle of the last.
+TEST(journal_merge_of_a_long_run, takes_what_each_slice_has_of_it) {
+    constexpr u64 slices = 4;
+    lab::model_disk disk;
+    lab::model_disk unused;
+    const auto started = journal::core::start(disk, unused, {{7}, 3}, 0, {2048 * journal::page, 3});
+    ASSERT_TRUE(started);
+    bytes expected(slices * slice * line_size);
+    u64 epoch = 0;
+    // Each line of a record says which record and which line it is.
+    const auto commit = [&](u64 first, u64 end) {
+        ++epoch;
+        std::vector<u64> lines;
+        bytes data((end - first) * line_size);
+        for (u64 line = first; line < end; ++line) {
+            const u64 mark[2] = {epoch, line};
+            std::memcpy(data.data() + lines.size() * line_size, mark, sizeof mark);
+            lines.push_back(line);
+        }
+        std::copy(data.begin(), data.end(),
+                  expected.begin() + static_cast<std::ptrdiff_t>(first * line_size));
+        ASSERT_TRUE((*started)->commit({epoch, lines, data.data()}));
+    };
+    const bytes base(expected.size());
+    commit(slice / 4, slice / 2 + 9);
+    commit(slice / 2, 3 * slice + slice / 2);
+    commit(2 * slice - 3, 2 * slice + 3);
+    commit(3 * slice + slice / 2 - 1, 3 * slice + slice / 2 + 1);
+    const auto found = journal::scan(disk);
+    ASSERT_TRUE(found) << found.error().to_string();
+    ASSERT_EQ(found->chunks.size(), 4U) << "each record is one chunk";
+    lab::model_disk merged(base);
+    const auto written = journal::merge(disk, found->chunks, merged);
+    ASSERT_TRUE(written) << written.error().to_string();
+    EXPECT_TRUE(merged.now() == expected);
+}
+
 TEST_P(journal_merge, of_a_base_that_ends_within_a_page) {
     begin(64 * 3 + 7);
     for (int i = 0; i < 8; ++i) commit(some_lines(5, 9, 64 * 2, 64 * 3 + 7));

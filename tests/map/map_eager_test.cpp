@@ -9,6 +9,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <csignal>
 #include <map>
 #include <set>
@@ -409,6 +410,67 @@ TEST_P(eager_byte_maps, scans_copy_no_long_value_ahead) {
     met.clear();
     EXPECT_EQ(must(m.scan_backward(std::nullopt, visit)), 3U);
     EXPECT_EQ(met, "dba");
+}
+
+// Each value is longer than what a scan copies at once; small ones are between them.
+TEST_P(eager_byte_maps, values_of_more_than_a_mebibyte_are_read_and_scanned_like_others) {
+    map m = open();
+    std::map<std::string, std::string> model;
+    for (const std::size_t more : {0U, 1U, 4097U, 700'000U}) {
+        for (const char c : {'a', 'z'}) {
+            const std::string key = c + std::to_string(more);
+            model[key] = std::string((std::size_t{1} << 20) + more, c) + key;
+            model[key + "-"] = "small";
+        }
+    }
+    std::vector<std::string_view> keys;
+    for (const auto& [key, value] : model) {
+        must(m.put(key, value));
+        keys.push_back(key);
+    }
+    std::string value;
+    for (const auto& [key, wanted] : model) {
+        EXPECT_TRUE(must(m.get(key, value)));
+        EXPECT_TRUE(value == wanted) << key;
+    }
+    std::size_t found = 0;
+    EXPECT_EQ(must(m.get_many(keys,
+                              [&](std::size_t n, std::string_view v) {
+                                  EXPECT_TRUE(v == model[std::string(keys[n])]) << keys[n];
+                                  ++found;
+                              })),
+              keys.size());
+    EXPECT_EQ(found, keys.size());
+    std::map<std::string, std::string> met;
+    std::string cursor;
+    do {
+        must(m.walk(cursor, 2, [&](std::string_view k, std::string_view v) {
+            EXPECT_TRUE(met.emplace(k, v).second) << k;
+            return true;
+        }));
+    } while (!cursor.empty());
+    EXPECT_TRUE(met == model);
+    if (!is_ordered()) return;
+    for (const bool backwards : {false, true}) {
+        auto order = keys;
+        if (backwards) std::reverse(order.begin(), order.end());
+        for (std::size_t first = 0; first < order.size(); first += 3) {
+            for (const bool exclusive : {false, true}) {
+                std::size_t next = first + (exclusive ? 1 : 0);
+                const auto visit = [&](std::string_view k, std::string_view v) {
+                    EXPECT_TRUE(next < order.size() && k == order[next]) << k;
+                    EXPECT_TRUE(v == model[std::string(k)]) << k;
+                    ++next;
+                    return true;
+                };
+                const auto visited = backwards ? m.scan_backward(order[first], visit, exclusive)
+                                               : m.scan(order[first], visit, exclusive);
+                EXPECT_EQ(must(tl::expected<std::size_t, error>(visited)),
+                          order.size() - first - (exclusive ? 1 : 0));
+                EXPECT_EQ(next, order.size());
+            }
+        }
+    }
 }
 
 TEST_P(eager_byte_maps, get_many_finds_the_existing_keys) {

@@ -290,14 +290,18 @@ TYPED_TEST_P(index_scans, scans_visit_unchanged_entries_once_in_order) {
     std::atomic<bool> over{false};
     std::thread writer([&] {
         splitmix64 random(3);
-        while (!over) {
-            const u64 n = random() % keys;
-            if (n % 4 == 0) {
-                t.update(crowded_key<kept>(n), value_for<kept>(n, random() % 100));
-            } else if (random() % 2 == 0) {
-                t.upsert(crowded_key<kept>(n), value_for<kept>(n, 1));
-            } else {
-                t.remove(crowded_key<kept>(n));
+        // All others are inserted, then all removed: nodes are split, and merged or unlinked again.
+        for (u64 wave = 0; !over; ++wave) {
+            const bool fills = wave % 2 == 0;
+            for (u64 i = 0; i < keys && !over; ++i) {
+                const u64 n = wave % 6 < 2 ? i : wave % 6 < 4 ? keys - 1 - i : random() % keys;
+                if (n % 4 == 0) {
+                    t.update(crowded_key<kept>(n), value_for<kept>(n, random() % 100));
+                } else if (fills) {
+                    t.upsert(crowded_key<kept>(n), value_for<kept>(n, 1));
+                } else {
+                    t.remove(crowded_key<kept>(n));
+                }
             }
         }
     });
