@@ -1,4 +1,4 @@
-// What each container promises beyond the order of its entries: zeros in reused slots, no object
+// The contract of each container beyond the order of its entries: zeros in reused slots, no object
 // kept or lost, sizes that several threads have counted, limits, and containers that were emptied.
 #include <holdfast/nv/list.hpp>
 #include <holdfast/nv/map.hpp>

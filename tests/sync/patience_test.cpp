@@ -48,7 +48,7 @@ TEST_F(vigils, do_not_end_while_anybody_waits_for_a_disk) {
 }
 
 // A process that was stopped, or a machine that slept, finds that much time has passed between two
-// looks at the clock.
+// reads the clock.
 constexpr auto stopped = std::chrono::milliseconds(250);
 constexpr u64 counted_ns = 100'000'000;
 
@@ -63,7 +63,7 @@ TEST(time_waited, counts_a_tenth_of_a_second_of_the_time_of_a_stopped_process) {
 TEST_F(vigils, go_on_after_a_stop_that_is_longer_than_they_last) {
     longest_waits::lock_ns = 2 * counted_ns;
     vigil v(stuck_, node);
-    for (unsigned i = 0; i < 256; ++i) v.wait();  // until it looks at the clock
+    for (unsigned i = 0; i < 256; ++i) v.wait();  // until it reads the clock
     std::this_thread::sleep_for(stopped);
     EXPECT_NO_THROW(v.wait());
     EXPECT_EQ(stuck_, 0U);
