@@ -25,6 +25,8 @@ llvm::cl::opt<bool> globals_option("hf-elide-globals", llvm::cl::init(true),
                                    llvm::cl::desc("Globals lie outside of all regions"));
 llvm::cl::opt<bool> malloc_option("hf-elide-malloc", llvm::cl::init(true),
                                   llvm::cl::desc("Results of malloc lie outside of all regions"));
+llvm::cl::opt<bool> members_option("hf-elide-members", llvm::cl::init(true),
+                                   llvm::cl::desc("Members declared HF_TRANSIENT need no undo"));
 llvm::cl::opt<bool> merge_option("hf-merge", llvm::cl::init(true),
                                  llvm::cl::desc("Announce neighbouring stores together"));
 
@@ -36,6 +38,7 @@ options read_options() {
     o.strict = strict_option;
     o.elide_globals = globals_option;
     o.elide_malloc = malloc_option;
+    o.elide_members = members_option;
     o.merge = merge_option;
     o.report = report_option;
     for (const auto& name : transient_option) o.transient_results.insert(name);

@@ -10,6 +10,8 @@
 //   -hf-elide-globals=false      announce stores to globals as well
 //   -hf-elide-malloc=false       announce stores through results of malloc as well: for programs
 //                                in which something replaces malloc by an allocator of a region
+//   -hf-elide-members=false      announce stores to members declared HF_TRANSIENT as well: for the
+//                                debugging mode, which would report them
 //   -hf-merge=false              one announcement per store, for comparison
 #pragma once
 
@@ -24,6 +26,7 @@ struct options {
     bool strict = false;
     bool elide_globals = true;
     bool elide_malloc = true;
+    bool elide_members = true;
     bool merge = true;
     std::string report;  ///< empty: none
     llvm::StringSet<> transient_results;

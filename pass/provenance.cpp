@@ -1,8 +1,12 @@
 #include "provenance.hpp"
 
+#include <holdfast/section_hooks.h>
+
 #include <llvm/ADT/SmallVector.h>
 #include <llvm/Analysis/ValueTracking.h>
+#include <llvm/IR/Constants.h>
 #include <llvm/IR/GlobalValue.h>
+#include <llvm/IR/GlobalVariable.h>
 #include <llvm/IR/InstrTypes.h>
 #include <llvm/IR/Instructions.h>
 #include <llvm/IR/IntrinsicInst.h>
@@ -47,6 +51,16 @@ bool is_owner_of_its_result(llvm::StringRef name) {
                             "getservbyname"});
 }
 
+/// Whether the call gives the address of a member declared HF_TRANSIENT. Clang emits it where the
+/// member is used; its second argument is the annotation's text.
+bool is_transient_member(const llvm::CallBase& call) {
+    if (call.getIntrinsicID() != llvm::Intrinsic::ptr_annotation) return false;
+    const auto* text = llvm::dyn_cast<llvm::GlobalVariable>(call.getArgOperand(1));
+    if (!text || !text->hasInitializer()) return false;
+    const auto* bytes = llvm::dyn_cast<llvm::ConstantDataArray>(text->getInitializer());
+    return bytes && bytes->isCString() && bytes->getAsCString() == HF_TRANSIENT_ANNOTATION;
+}
+
 }  // namespace
 
 llvm::StringRef provenance::kind_of_result(const llvm::Value* call) const {
@@ -54,6 +68,7 @@ llvm::StringRef provenance::kind_of_result(const llvm::Value* call) const {
     const llvm::Function* callee = site ? site->getCalledFunction() : nullptr;
     if (!callee) return "";
     if (callee->getIntrinsicID() == llvm::Intrinsic::threadlocal_address) return "global";
+    if (is_transient_member(*site)) return options_.elide_members ? "member" : "";
     const llvm::StringRef name = callee->getName();
     if (options_.transient_results.contains(name)) return "library";
     if (!callee->isDeclaration()) return "";  // a function of the program that bears such a name

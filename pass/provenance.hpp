@@ -12,6 +12,8 @@
 //            replace by an allocator of a region.
 //   library  memory that a library owns, such as *errno, and results that the user names with
 //            -hf-transient-result
+//   member   a member of a structure that the program declares HF_TRANSIENT (section_hooks.h): it
+//            may lie in a region, but what it holds after a crash does not matter
 //
 // Whether the object escapes does not matter: the argument is about addresses, not about aliasing.
 #pragma once
@@ -26,9 +28,9 @@ class provenance {
    public:
     explicit provenance(const options& o) : options_(o) {}
 
-    /// Why `pointer` is transient: "stack", "global", "heap", "library", or "mixed" where its
-    /// objects are of several kinds. Empty if it may point into a region. A vector of pointers is
-    /// transient only if it is derived from one transient pointer.
+    /// Why `pointer` is transient: "stack", "global", "heap", "library", "member", or "mixed"
+    /// where its objects are of several kinds. Empty if it may point into a region. A vector of
+    /// pointers is transient only if it is derived from one transient pointer.
     [[nodiscard]] llvm::StringRef transient_kind(const llvm::Value* pointer) const;
 
    private:

@@ -31,6 +31,20 @@
 #define HF_SECTION_ARENA_SHIFT 44
 #define HF_SECTION_ARENA_NUMBER 2
 
+/* Declares a member of a structure whose value after a crash does not matter, because the program
+ * sets it again when it starts: a reference count of connections, a mark of a thread. The plugin
+ * announces no store to it, so that reading an object that counts its readers needs no undo:
+ *
+ *     struct item { struct item* next; HF_TRANSIENT unsigned short readers; };
+ *
+ * After a crash it may hold any value that it had since the last cut or before. */
+#define HF_TRANSIENT_ANNOTATION "hf_transient"
+#ifdef __clang__
+#define HF_TRANSIENT __attribute__((annotate(HF_TRANSIENT_ANNOTATION)))
+#else
+#define HF_TRANSIENT
+#endif
+
 #ifdef __cplusplus
 extern "C" {
 #endif

@@ -91,7 +91,7 @@ class elision(unittest.TestCase):
         report = tools.report(PROGRAMS / "elision.c", "-O1")
         self.assertEqual(report["counts"]["instrumented"], 0)
         why = {w["detail"] for w in report["writes"] if w["outcome"] == "elided"}
-        self.assertLessEqual({"stack", "global", "heap", "library"}, why)
+        self.assertLessEqual({"stack", "global", "heap", "library", "member"}, why)
 
     def test_result_of_an_allocator_of_the_program_is_not_transient(self):
         for level in LEVELS:
@@ -102,9 +102,9 @@ class elision(unittest.TestCase):
                               "--hf-transient-result=allocate")
         self.assertEqual(report["counts"]["instrumented"], 0)
 
-    def test_elision_of_heap_and_globals_can_be_switched_off(self):
+    def test_elision_of_heap_globals_and_members_can_be_switched_off(self):
         report = tools.report(PROGRAMS / "elision.c", "-O1", "--hf-elide-malloc=no",
-                              "--hf-elide-globals=no")
+                              "--hf-elide-globals=no", "--hf-elide-members=no")
         why = {w["detail"] for w in report["writes"] if w["outcome"] == "elided"}
         self.assertLessEqual(why, {"stack", "library"})
         self.assertGreater(report["counts"]["instrumented"], 0)

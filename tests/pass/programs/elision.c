@@ -2,6 +2,8 @@
 // known to be transient.
 #include "pass/recorder.h"
 
+#include <holdfast/section_hooks.h>
+
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -21,6 +23,14 @@ __attribute__((noinline)) static long by_value(struct pair p) {
     return p.a;
 }
 
+struct counted {
+    long value;
+    HF_TRANSIENT unsigned short readers;
+};
+
+/* The structure might lie in a region; the member needs no hook there either. */
+__attribute__((noinline)) static void add_reader(struct counted* c) { c->readers++; }
+
 __attribute__((noinline)) static int transient(int n) {
     int local[16];
     escaped = local;
@@ -33,6 +43,7 @@ __attribute__((noinline)) static int transient(int n) {
     escaped = (int*)heap;
     heap[n & 7] = n;
     memset(heap, 0, 80);
+    add_reader((struct counted*)heap);
     errno = 0;
     const int result = (int)heap[3] + local[3];
     free(heap);
