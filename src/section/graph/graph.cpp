@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <numeric>
 #include <string>
 #include <thread>
 
@@ -19,10 +20,12 @@ constexpr u64 reserved_entries = 2 * max_lanes;
 /// Beyond this many, entries of locks that need no dependence any more are looked for.
 constexpr std::size_t max_idle_locks = 4096;
 
-/// Adds the lines of [offset, offset + n), except for a line that was added last.
+/// Adds the lines of [offset, offset + n), except for those that were added lately.
 void note_lines(std::vector<u64>& lines, u64 offset, u64 n) {
+    constexpr std::size_t lately = 8;
     for (u64 l = offset / line_size; l <= (offset + n - 1) / line_size; ++l) {
-        if (lines.empty() || lines.back() != l) lines.push_back(l);
+        const auto from = lines.end() - static_cast<std::ptrdiff_t>(std::min(lately, lines.size()));
+        if (std::find(from, lines.end(), l) == lines.end()) lines.push_back(l);
     }
 }
 
@@ -116,9 +119,9 @@ void graph_mode::open_section(lane_state& l, bool gap) {
     l.is_gap = gap;
     l.logged.clear();
     l.log.append({.kind = entry_kind::begin, .clock = l.clock, .a = ++l.number});
-    std::vector<section_id> waiting;
-    waiting.swap(l.depends_on);
-    depend_on(l, waiting);
+    l.acquired.swap(l.depends_on);
+    l.depends_on.clear();
+    depend_on(l, l.acquired);
 }
 
 void graph_mode::end(lane_state& l) {
@@ -130,13 +133,13 @@ void graph_mode::close_section(lane_state& l) {
     write_back(l);
     HF_PERSIST_POINT("section_graph G2: a section's stores durable before its end entry");
     l.log.append({.kind = entry_kind::end, .clock = l.clock, .a = l.number});
-    closed_section closed{l.log.next(), {true, {}}};
-    closed.facts.depends_on.swap(l.depends_on);
     l.is_open = false;
     l.is_gap = false;
-    sections_.fetch_add(1, std::memory_order_relaxed);
+    l.sections.add_one();
     const std::lock_guard guard(l.mutex);
-    l.closed.push_back(std::move(closed));
+    l.closed.push_back({l.log.next(), static_cast<u32>(l.depends_on.size())});
+    l.closed_depends_on.insert(l.closed_depends_on.end(), l.depends_on.begin(), l.depends_on.end());
+    l.depends_on.clear();
 }
 
 void graph_mode::write_back(lane_state& l) const {
@@ -147,9 +150,9 @@ void graph_mode::write_back(lane_state& l) const {
 }
 
 void graph_mode::acquired(lane_state& l, const void* object, access how) {
-    std::vector<section_id> others;
-    l.clock = std::max(l.clock, locks_.acquire(object, how, others)) + 1;
-    depend_on(l, others);
+    l.acquired.clear();
+    l.clock = std::max(l.clock, locks_.acquire(object, how, l.acquired)) + 1;
+    depend_on(l, l.acquired);
 }
 
 void graph_mode::releasing(lane_state& l, const void* object, access how) {
@@ -172,7 +175,9 @@ bool graph_mode::is_kept(const section_id& id) const noexcept {
 /// Outside of a section they are kept for the next one.
 void graph_mode::depend_on(lane_state& l, const std::vector<section_id>& others) {
     for (const section_id& id : others) {
-        if (id.lane == l.index || is_kept(id)) continue;
+        if (id.lane == l.index || id.number <= l.newest_dependence[id.lane] || is_kept(id)) {
+            continue;
+        }
         const auto same = std::find_if(l.depends_on.begin(), l.depends_on.end(),
                                        [&](const section_id& s) { return s.lane == id.lane; });
         if (same != l.depends_on.end() && same->number >= id.number) continue;
@@ -182,6 +187,7 @@ void graph_mode::depend_on(lane_state& l, const std::vector<section_id>& others)
             l.depends_on.push_back(id);
         }
         if (!l.is_open) continue;
+        l.newest_dependence[id.lane] = id.number;
         if (l.log.used() + 1 >= l.log.capacity()) fatal("a section is longer than its lane's log");
         l.log.append({.kind = entry_kind::depends, .clock = l.clock, .a = id.lane, .b = id.number});
     }
@@ -197,7 +203,7 @@ void graph_mode::before_store(lane_state& l, const void* p, u64 n) {
     if (!l.is_open) {
         if (options_.elide_outside && l.depends_on.empty() &&
             l.kept.load(std::memory_order_acquire) >= l.number) {
-            elided_.fetch_add(1, std::memory_order_relaxed);
+            l.elided.add_one();
             if (!l.lines.empty() && l.lines.back() != (offset + n - 1) / line_size) write_back(l);
             HF_PERSIST_POINT("section_graph G7: a store without an entry durable before the next");
             note_lines(l.lines, offset, n);
@@ -294,7 +300,12 @@ lane_history graph_mode::history_of(lane_state& l) const {
     const std::lock_guard guard(l.mutex);
     h.kept = l.kept.load(std::memory_order_relaxed);
     h.sections.reserve(l.closed.size());
-    for (const closed_section& c : l.closed) h.sections.push_back(c.facts);
+    auto from = l.closed_depends_on.begin();
+    for (const closed_section& c : l.closed) {
+        const auto to = from + c.depends_on;
+        h.sections.push_back({true, {from, to}});
+        from = to;
+    }
     return h;
 }
 
@@ -331,7 +342,13 @@ void graph_mode::keep(const std::vector<u64>& cut, const std::vector<u64>& writt
         const std::lock_guard guard(l.mutex);
         const u64 count = cut[i] - l.kept.load(std::memory_order_relaxed);
         ends[i] = l.closed[count - 1].end;
-        l.closed.erase(l.closed.begin(), l.closed.begin() + static_cast<std::ptrdiff_t>(count));
+        const auto last = l.closed.begin() + static_cast<std::ptrdiff_t>(count);
+        const auto dependences = std::accumulate(
+            l.closed.begin(), last, std::ptrdiff_t{0},
+            [](std::ptrdiff_t sum, const closed_section& c) { return sum + c.depends_on; });
+        l.closed.erase(l.closed.begin(), last);
+        l.closed_depends_on.erase(l.closed_depends_on.begin(),
+                                  l.closed_depends_on.begin() + dependences);
         l.log.drop_until(cut[i], ends[i]);
     });
     region_.med().fence();
@@ -347,12 +364,12 @@ void graph_mode::keep(const std::vector<u64>& cut, const std::vector<u64>& writt
 
 graph_statistics graph_mode::stats() const {
     graph_statistics s;
-    s.sections = sections_.load(std::memory_order_relaxed);
-    s.elided_stores = elided_.load(std::memory_order_relaxed);
     s.waits = waits_.load(std::memory_order_relaxed);
     for (const auto& slot : lanes_) {
         const lane_state* l = slot.load(std::memory_order_acquire);
         if (l == nullptr) continue;
+        s.sections += l->sections.get();
+        s.elided_stores += l->elided.get();
         s.kept += l->kept.load(std::memory_order_relaxed);
         s.entries += l->log.next();
     }

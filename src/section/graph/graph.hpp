@@ -23,7 +23,8 @@
 //
 // Invariants.
 //  I1  An open section has logged the old bytes of every store that it made.
-//  I2  A completed section's stores are durable, and its entries hold all that it depends on.
+//  I2  A completed section's stores are durable, and its entries, with those of earlier sections of
+//      its lane, hold all that it depends on.
 //  I3  A kept section's entries, and those of all that it depends on, were durable before its
 //      lane's head said so.
 //  Hence a crash may undo exactly the sections outside of the largest consistent cut of the durable
@@ -71,8 +72,6 @@
 #include <mutex>
 
 namespace hf::graph {
-
-inline constexpr u32 max_lanes = 256;
 
 struct graph_options {
     u64 log_bytes = u64{1} << 20;            ///< a lane's ring; rounded up to 64 KiB
@@ -174,8 +173,6 @@ class graph_mode {
     std::array<std::atomic<lane_state*>, max_lanes> lanes_{};
 
     std::mutex step_mutex_;
-    std::atomic<u64> sections_{0};
-    std::atomic<u64> elided_{0};
     std::atomic<u64> waits_{0};
     epoch_clock manager_;
 };

@@ -6,6 +6,7 @@
 #include "sync/spin_lock.hpp"
 
 #include <array>
+#include <atomic>
 #include <deque>
 #include <vector>
 
@@ -35,10 +36,24 @@ class logged_bytes {
     std::array<slot, 1024> slots_{};
 };
 
+inline constexpr u32 max_lanes = 256;
+
 /// A section that has completed and may still be undone.
 struct closed_section {
-    u64 end = 0;  ///< position after its last entry
-    section_facts facts;
+    u64 end = 0;         ///< position after its last entry
+    u32 depends_on = 0;  ///< how many of lane_state::closed_depends_on are its own
+};
+
+/// A number that its owner alone changes, and others read.
+class owned_count {
+   public:
+    void add_one() noexcept {
+        value_.store(value_.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
+    }
+    [[nodiscard]] u64 get() const noexcept { return value_.load(std::memory_order_relaxed); }
+
+   private:
+    std::atomic<u64> value_{0};
 };
 
 struct lane_state {
@@ -54,14 +69,21 @@ struct lane_state {
     bool is_open = false;
     bool is_gap = false;                 ///< it holds stores made outside of sections
     std::vector<section_id> depends_on;  ///< of the open section, or of the next one
-    std::vector<u64> lines;              ///< stored to since the last write-back, by line number
+    /// The newest section of each lane that a section of this one depends on, in its entries. A
+    /// dependence on that one or an earlier one follows from the order of this lane's sections.
+    std::array<u64, max_lanes> newest_dependence{};
+    std::vector<section_id> acquired;  ///< scratch
+    std::vector<u64> lines;            ///< stored to since the last write-back, by line number
     logged_bytes logged;
+    owned_count sections;  ///< completed
+    owned_count elided;
 
     /// Last section that can never be undone. Written by the manager.
     std::atomic<u64> kept{0};
 
-    spin_lock mutex;  ///< closed
+    spin_lock mutex;  ///< the two below
     std::deque<closed_section> closed;
+    std::deque<section_id> closed_depends_on;  ///< of all closed sections, one after the other
 };
 
 }  // namespace hf::graph

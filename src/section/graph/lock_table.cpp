@@ -2,9 +2,12 @@
 
 #include <algorithm>
 #include <mutex>
+#include <utility>
 
 namespace hf::graph {
 namespace {
+
+constexpr std::size_t first_slots = 16;
 
 void add(std::vector<section_id>& into, const section_id& id) {
     if (id.number == 0) return;
@@ -17,19 +20,45 @@ void add(std::vector<section_id>& into, const section_id& id) {
     }
 }
 
+[[nodiscard]] u64 hash_of(const void* object) noexcept {
+    return reinterpret_cast<u64>(object) * 0x9e3779b97f4a7c15U;
+}
+/// The shard has the hash's first 6 bits.
+[[nodiscard]] std::size_t home_of(const void* object, std::size_t slots) noexcept {
+    return (hash_of(object) >> 26) & (slots - 1);
+}
+
 }  // namespace
 
 lock_table::shard& lock_table::shard_of(const void* object) noexcept {
-    const auto address = reinterpret_cast<u64>(object);
-    return shards_[(address * 0x9e3779b97f4a7c15U) >> 58];
+    return shards_[hash_of(object) >> 58];
+}
+
+/// The object's slot, or the free one where it would be. At least one slot is free.
+lock_table::entry& lock_table::shard::slot_of(const void* object) noexcept {
+    std::size_t i = home_of(object, slots.size());
+    while (slots[i].object != nullptr && slots[i].object != object)
+        i = (i + 1) & (slots.size() - 1);
+    return slots[i];
+}
+
+/// As many slots as asked for, with the entries that `stays` says of.
+void lock_table::shard::rebuild(std::size_t count, const std::function<bool(const entry&)>& stays) {
+    std::vector<entry> before = std::exchange(slots, std::vector<entry>(count));
+    used = 0;
+    for (entry& e : before) {
+        if (e.object == nullptr || !stays(e)) continue;
+        slot_of(e.object) = std::move(e);
+        ++used;
+    }
 }
 
 u64 lock_table::acquire(const void* object, access how, std::vector<section_id>& into) {
     shard& s = shard_of(object);
     const std::lock_guard guard(s.mutex);
-    const auto found = s.entries.find(object);
-    if (found == s.entries.end()) return 0;
-    const entry& e = found->second;
+    if (s.slots.empty()) return 0;
+    const entry& e = s.slot_of(object);
+    if (e.object == nullptr) return 0;
     add(into, e.exclusive);
     if (how == access::exclusive) {
         for (const section_id& id : e.shared) add(into, id);
@@ -40,7 +69,14 @@ u64 lock_table::acquire(const void* object, access how, std::vector<section_id>&
 void lock_table::release(const void* object, access how, section_id by, u64 clock) {
     shard& s = shard_of(object);
     const std::lock_guard guard(s.mutex);
-    entry& e = s.entries[object];
+    if (2 * (s.used + 1) > s.slots.size()) {
+        s.rebuild(std::max(2 * s.slots.size(), first_slots), [](const entry&) { return true; });
+    }
+    entry& e = s.slot_of(object);
+    if (e.object == nullptr) {
+        e.object = object;
+        ++s.used;
+    }
     e.clock = std::max(e.clock, clock);
     if (how == access::exclusive) {
         e.exclusive = by;
@@ -53,17 +89,18 @@ void lock_table::release(const void* object, access how, section_id by, u64 cloc
 void lock_table::forget(const void* object) {
     shard& s = shard_of(object);
     const std::lock_guard guard(s.mutex);
-    s.entries.erase(object);
+    if (s.slots.empty() || s.slot_of(object).object == nullptr) return;
+    s.rebuild(s.slots.size(), [object](const entry& e) { return e.object != object; });
 }
 
 void lock_table::drop_stable(const std::function<bool(const section_id&)>& is_stable) {
-    const auto is_over = [&](const entry& e) {
-        return (e.exclusive.number == 0 || is_stable(e.exclusive)) &&
-               std::all_of(e.shared.begin(), e.shared.end(), is_stable);
+    const auto is_needed = [&](const entry& e) {
+        return (e.exclusive.number != 0 && !is_stable(e.exclusive)) ||
+               !std::all_of(e.shared.begin(), e.shared.end(), is_stable);
     };
     for (shard& s : shards_) {
         const std::lock_guard guard(s.mutex);
-        std::erase_if(s.entries, [&](const auto& item) { return is_over(item.second); });
+        if (s.used != 0) s.rebuild(s.slots.size(), is_needed);
     }
 }
 
@@ -71,7 +108,7 @@ std::size_t lock_table::size() {
     std::size_t n = 0;
     for (shard& s : shards_) {
         const std::lock_guard guard(s.mutex);
-        n += s.entries.size();
+        n += s.used;
     }
     return n;
 }

@@ -23,8 +23,9 @@
 #include "sync/spin_lock.hpp"
 
 #include <array>
+#include <cstddef>
 #include <functional>
-#include <unordered_map>
+#include <vector>
 
 namespace hf::graph {
 
@@ -47,17 +48,22 @@ class lock_table {
 
    private:
     struct entry {
+        const void* object = nullptr;  ///< nullptr: the slot is free
         u64 clock = 0;
         section_id exclusive;
         std::vector<section_id> shared;
     };
+    /// Open addressing, at most half full: each lock and unlock of the program comes here.
     struct alignas(64) shard {
         spin_lock mutex;
-        std::unordered_map<const void*, entry> entries;
+        std::size_t used = 0;
+        std::vector<entry> slots;  ///< a power of two, or none yet
+        [[nodiscard]] entry& slot_of(const void* object) noexcept;
+        void rebuild(std::size_t count, const std::function<bool(const entry&)>& stays);
     };
     static constexpr std::size_t shard_count = 64;
 
-    [[nodiscard]] shard& shard_of(const void* object) noexcept;
+    [[nodiscard]] shard& shard_of(const void* object) noexcept;  ///< of 64
 
     std::array<shard, shard_count> shards_;
 };
