@@ -155,9 +155,15 @@ bool log_writer::try_append_line(u64 offset, u64 epoch) noexcept(!crashes_throw)
 #if defined(HF_MUTATION_skip_log)
     if (skip_this_entry()) return true;
 #endif
-    write_entry({offset, line_size}, space_.segments()[place_.segment].offset + place_.at);
+    const u64 at = space_.segments()[place_.segment].offset + place_.at;
+    write_entry({offset, line_size}, at);
     place_.at += stride;
     complete(1, stride);
+    // The entry after the next one: a log that is longer than the cache is written again from its
+    // start in each epoch. Beyond the segment there is nothing to fetch, and no harm in asking.
+    const std::byte* const soon = region_->base() + at + 2 * stride;
+    __builtin_prefetch(soon, 1);
+    __builtin_prefetch(soon + line_size, 1);
     return true;
 }
 
