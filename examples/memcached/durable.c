@@ -129,6 +129,7 @@ void durable_stats(ADD_STAT add_stats, void* c) {
     APPEND_STAT("kept", "%llu", (unsigned long long)n.kept);
     APPEND_STAT("log_waits", "%llu", (unsigned long long)n.log_waits);
     APPEND_STAT("undone_lines", "%llu", (unsigned long long)n.undone_lines);
+    hf_section_numbers_restart();
 }
 
 void* durable_allocate(size_t size) { return hf_alloc(region, size); }

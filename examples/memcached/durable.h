@@ -9,7 +9,8 @@
 // After a restart:
 //   - crawlers that were passing through a list are taken out of it; they lie in `durable` because
 //     items point to them meanwhile;
-//   - linked items get the reference count 1, for no connection exists;
+//   - linked items get the reference count 1, and free ones 0, for no connection exists; so the
+//     count is HF_TRANSIENT, and a get, which changes nothing else, needs no undo;
 //   - chunks that are neither linked nor in a free list, because a connection was filling them or
 //     the rebalancer was moving them, are freed;
 //   - the clock goes on from its old origin, so that expiry times keep their meaning.
@@ -76,7 +77,8 @@ extern struct durable_state* durable;
  *   MEMCACHED_DURABLE_MS      from one cut to the next, in milliseconds */
 bool durable_open(bool preallocated);
 
-/* For the command "stats durable". `ticket`: the cut that contains what was stored before. Once
+/* For the command "stats durable". The longest times and the quantiles of pauses are of the time
+ * since the command before. `ticket`: the cut that contains what was stored before. Once
  * `durable` is at least that, no crash undoes it. */
 void durable_stats(ADD_STAT add_stats, void* c);
 
@@ -85,6 +87,19 @@ void* durable_allocate(size_t size);
 void* durable_zeroed(size_t count, size_t size);
 void* durable_reallocate(void* old, size_t size);
 void durable_free(void* p);
+
+/* The first store to a line since the last cut reads the line for the undo log; the original's
+ * store would not wait for memory. So lines that will be stored to soon are prefetched, above all
+ * those that are stored to under an LRU's lock, for which other threads wait. */
+static inline void durable_prefetch(const void* p, size_t bytes) {
+    const char* const line = p;
+    for (size_t i = 0; i < bytes && i < 512; i += 64) __builtin_prefetch(line + i, 1);
+}
+/* Both neighbours of an item that will be unlinked. The pointers may change meanwhile: no harm. */
+static inline void durable_prefetch_neighbours(const item* it) {
+    __builtin_prefetch(it->next, 1);
+    __builtin_prefetch(it->prev, 1);
+}
 
 /* After a flush_all: keeps its moment. */
 void durable_flushed(void);

@@ -2,6 +2,7 @@
 // program is killed, and a check of what came back.
 //
 //     bank FILE run       works until it is killed
+//     bank FILE run MS    works for MS milliseconds, then exits
 //     bank FILE check     opens the file, says what it found; exit code 0: it is consistent,
 //                         3: so it is, and nothing was done yet
 //
@@ -14,6 +15,7 @@
 
 #include <pthread.h>
 
+#include <chrono>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -68,8 +70,8 @@ T* root_of(hf_region* r, const char* name) {
 template <class Work, class Check>
 int run(int argc, char** argv, unsigned threads, hf_region*& region, Work work, Check check,
         hf_stores stores = HF_STORES_TRACKED) {
-    if (argc != 3) {
-        std::fprintf(stderr, "usage: %s FILE run|check\n", argv[0]);
+    if (argc != 3 && argc != 4) {
+        std::fprintf(stderr, "usage: %s FILE run|check [MILLISECONDS]\n", argv[0]);
         return 2;
     }
     hf_group_options o{};
@@ -84,6 +86,10 @@ int run(int argc, char** argv, unsigned threads, hf_region*& region, Work work, 
     }
     std::vector<std::thread> all;
     for (unsigned t = 0; t < threads; ++t) all.emplace_back(work, t);
+    if (argc == 4) {
+        std::this_thread::sleep_for(std::chrono::milliseconds(std::atoi(argv[3])));
+        std::exit(0);  // the other threads work on meanwhile
+    }
     for (std::thread& t : all) t.join();
     return 0;
 }

@@ -70,13 +70,16 @@ struct hf_group_options {
     uint64_t max_bytes;   /* 0: the whole window of 1 TiB */
     uint32_t period_us;   /* from one cut to the next; 0: 10 ms in place, else 500 ms;
                              graph: from one look at the logs to the next; 0: 1 ms */
-    uint32_t patience_us; /* of the first attempt to cut; 0: 1 ms. It doubles after a failure;
+    uint32_t patience_us; /* of the first attempt to cut; 0: .5 ms. It doubles after 3 failures;
                              graph: a section waits for room in its log; 0: 10 s. Then the process
                              ends with a message */
     const char* program;  /* up to 63 bytes: another program's file is refused. NULL: not asked */
     int keep_unreachable; /* nonzero: open does not reclaim what no root reaches */
     int flush;            /* nonzero: lines are written back on tmpfs, too (measurements) */
     int by_hand;          /* nonzero: no thread cuts; only hf_section_cut() does (tests) */
+    int private_image;    /* nonzero: announced stores go to private memory, and each cut to a redo
+                             journal, on persistent memory and tmpfs, too: no fence is on the
+                             program's path. Not in graph mode */
     enum hf_mode mode;
     uint64_t log_bytes; /* graph: of each thread's log; 0: 4 MiB. A section may use half of it: an
                              entry of 32 bytes for each word of 8 bytes that it stores to */
@@ -177,7 +180,7 @@ struct hf_section_numbers {
     uint64_t cuts;          /* that succeeded */
     uint64_t failed;        /* attempts that ran out of time */
     uint64_t disk_busy;     /* attempts put off: the disk was still writing the cuts before */
-    uint64_t longest_ns;    /* between two cuts */
+    uint64_t longest_ns;    /* between two cuts, while sections run */
     uint64_t last_pause_ns; /* gate closed, of the newest attempt */
     uint64_t longest_pause_ns;
     uint64_t stalled_ns;      /* gate closed, all attempts together */
@@ -198,6 +201,9 @@ struct hf_section_numbers {
     uint64_t pause_p99_ns;    /* 99 of 100 attempts */
 };
 void hf_section_numbers_get(struct hf_section_numbers* into);
+/* Clears the longest time, the longest pause and the quantiles of pauses: for a monitor that reads
+ * them from time to time. */
+void hf_section_numbers_restart(void);
 /* The same as text, with the source of the section in the way where symbols tell it. Returns the
  * length; at most `size` bytes are written, the last of them zero. */
 size_t hf_section_report(char* text, size_t size);

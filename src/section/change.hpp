@@ -4,6 +4,7 @@
 // cut. A `change` announces each store of the runtime as the hooks do for those of the program.
 #pragma once
 
+#include "section/audit_switch.hpp"
 #include "section/first_touch.hpp"
 #include "section/graph_sections.hpp"
 
@@ -22,6 +23,7 @@ class change {
 
     void announce(const void* p, std::size_t n) noexcept(!crashes_throw) {
         if (n == 0) return;
+        tell_audit(p, n, __builtin_return_address(0));
         if (undo_ != nullptr) {
             undo_->touch(by_, p, n, epoch_);
         } else if (graph_ != nullptr) {

@@ -1,11 +1,14 @@
 // section/cutter.hpp: the thread that makes the cuts, and how long each attempt may take.
 //
 // Pace. A cut is tried once a period, if a section has run since the last one. An attempt has a
-// time-out (cut_pace below). After a failure it doubles, and the thread sleeps for so long that
-// the gate is closed at most 1/50 of the time: a failed attempt costs the program no more than a
-// cut (rule C7). A success sets the time-out back to its first value.
+// time-out (cut_pace below). After a failure the thread sleeps for so long that the gate is closed
+// at most 1/50 of the time: a failed attempt costs the program no more than a cut (rule C7). After
+// every third failure in a row the time-out doubles. A success sets it back to its first value.
 //
-//     attempt 1: 1 ms, sleep 49 ms; attempt 2: 2 ms, sleep 98 ms; ... up to 100 ms of time-out
+//     attempts 1 to 3: .5 ms, sleep 25 ms; attempts 4 to 6: 1 ms, sleep 49 ms; ... up to 100 ms
+//
+// Three, because most failures are a thread that lost its processor inside a short section: it is
+// outside at the next attempt, and a longer time-out would only make the pause longer.
 //
 // While the journal still writes the cuts before (cut_outcome::disk_busy), the gate stays open and
 // no section is in the way: the next attempt comes after a period, with the same time-out.
@@ -34,7 +37,7 @@ enum class cut_outcome : u8 {
 
 struct cutter_pace {
     u64 period_ns = 10'000'000;
-    u64 patience_ns = 1'000'000;
+    u64 patience_ns = 500'000;
     u64 max_patience_ns = 100'000'000;
     u64 look_ns = 5'000'000;  ///< from one check whether the log is nearly full to the next
 };
@@ -49,11 +52,14 @@ class cut_pace {
     /// Returns how long to sleep before the next attempt.
     u64 succeeded() noexcept {
         patience_ = pace_.patience_ns;
+        failures_ = 0;
         return pace_.period_ns;
     }
     u64 failed() noexcept {
         const u64 pause = stall_share * patience_ - patience_;
-        patience_ = std::min(2 * patience_, std::max(pace_.max_patience_ns, pace_.patience_ns));
+        if (++failures_ % attempts_each == 0) {
+            patience_ = std::min(2 * patience_, std::max(pace_.max_patience_ns, pace_.patience_ns));
+        }
         return pause;
     }
     /// As succeeded() or failed(). After disk_busy, which says nothing about sections, the time-out
@@ -63,10 +69,12 @@ class cut_pace {
         return how == cut_outcome::cut ? succeeded() : failed();
     }
     static constexpr u64 stall_share = 50;
+    static constexpr u64 attempts_each = 3;  ///< with one time-out
 
    private:
     cutter_pace pace_;
     u64 patience_;
+    u64 failures_ = 0;  ///< in a row
 };
 
 struct cut_numbers {

@@ -5,6 +5,8 @@
 
 #include <sys/mman.h>
 
+#include <cerrno>
+
 namespace hf::section {
 namespace {
 
@@ -21,8 +23,9 @@ u64 limit_of(const region& r) {
 
 }  // namespace
 
-first_touch::first_touch(region& r)
+first_touch::first_touch(region& r, bool keeps_log)
     : region_(r),
+      keeps_log_(keeps_log),
       limit_(limit_of(r)),
       least_room_(std::min(2 * limit_, layout::page_size)),
       logs_(new std::array<thread_log, max_threads>) {
@@ -52,6 +55,7 @@ void first_touch::claim(thread_record& by, u64 line, u64 epoch) noexcept(!crashe
 }
 
 void first_touch::own_fresh(thread_record& by, const void* p, std::size_t n) noexcept {
+    if (!keeps_log_) return;  // only lines that are stored to are to be captured
     const u64 end = line_of(static_cast<const std::byte*>(p) + n);
     for (u64 l = line_of(static_cast<const std::byte*>(p) + line_size - 1); l < end; ++l) {
         u8 seen = untouched;
@@ -66,12 +70,13 @@ void first_touch::append(thread_record& by, u64 line, u64 epoch) noexcept(!crash
     if (!mine.attached.load(std::memory_order_relaxed)) [[unlikely]] {
         attach(mine, by.index);
     }
+    const u64 lines = mine.lines.load(std::memory_order_relaxed) + 1;
+    mine.lines.store(lines, std::memory_order_relaxed);
+    if (!keeps_log_) return;
     if (!mine.writer.try_append_line(line * line_size, epoch)) [[unlikely]] {
         append_slowly(mine, line, epoch);
     }
     HF_PERSIST_POINT("section U0: a line's undo entry is durable before the line is stored to");
-    const u64 lines = mine.lines.load(std::memory_order_relaxed) + 1;
-    mine.lines.store(lines, std::memory_order_relaxed);
     if (lines % told_lines != 0) return;
     // Told now and then: a little lag does not matter to should_cut().
     const u64 before =
@@ -85,13 +90,15 @@ void first_touch::append(thread_record& by, u64 line, u64 epoch) noexcept(!crash
 
 /// The first entry of an epoch, or of a segment.
 void first_touch::append_slowly(thread_log& mine, u64 line, u64 epoch) noexcept(!crashes_throw) {
+    const int kept = errno;  // the program has no call here that might change it
     const log_object image{line * line_size, line_size};
     const auto done = mine.writer.append({&image, 1}, epoch);
     if (!done) fatal(("the undo log of sections is full: " + done.error().to_string()).c_str());
+    errno = kept;
 }
 
 void first_touch::attach(thread_log& mine, u32 index) {
-    mine.writer.attach(region_, static_cast<u16>(index + 1));
+    if (keeps_log_) mine.writer.attach(region_, static_cast<u16>(index + 1));
     u32 seen = logs_used_.load(std::memory_order_relaxed);
     while (seen <= index && !logs_used_.compare_exchange_weak(seen, index + 1)) {
     }
@@ -113,6 +120,11 @@ void first_touch::write_back(const thread_table& threads) const noexcept {
         region_.med().flush_lines(region_.base(), lines.data(), lines.size());
     }
     region_.med().fence();
+}
+
+void first_touch::collect(const thread_table& threads, dirty_set& into) {
+    const u32 n = threads.used();
+    for (u32 i = 0; i < n; ++i) into.collect(threads.at(i).lines.all());
 }
 
 void first_touch::reset(const thread_table& threads) noexcept {

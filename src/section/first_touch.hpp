@@ -1,4 +1,5 @@
-// section/first_touch.hpp: the undo log of a region whose stores go in place, by line.
+// section/first_touch.hpp: the lines that announced stores have changed since the last cut, and
+// their undo log where stores go in place.
 //
 // Purpose. The first store to a line since the last cut is preceded by a copy of the line in the
 // log of the storing thread. Further stores to the line cost a load of its tag. A tag is a byte
@@ -7,6 +8,11 @@
 //     touch(line):  tag == touched?  ------------------------------------------> store
 //                   CAS untouched -> busy,  append to the log, fence,  tag := touched  (release)
 //                   busy: another thread is copying the line; wait for it
+//
+// In a private image (a disk, or private memory over persistent memory) nothing has to be undone:
+// a line is claimed likewise, without an entry, and the cut hands the lists to the journal
+// (collect()). So no page is protected and no page fault counts stores, and the cut copies the
+// lines that changed, not their pages.
 //
 // Two sections under different locks may store to one line. Without `busy` both would find it
 // untouched, and the second could copy the first one's new word into its entry (rule C2).
@@ -30,6 +36,7 @@
 // last cut.
 #pragma once
 
+#include "persist/dirty_set.hpp"
 #include "region/region.hpp"
 #include "section/gate.hpp"
 #include "section/threads.hpp"
@@ -44,7 +51,8 @@ namespace hf::section {
 
 class first_touch {
    public:
-    explicit first_touch(region& r);
+    /// `keeps_log`: stores go in place.
+    first_touch(region& r, bool keeps_log);
     first_touch(const first_touch&) = delete;
     first_touch& operator=(const first_touch&) = delete;
     ~first_touch();
@@ -71,6 +79,8 @@ class first_touch {
 
     /// The gate is closed. Writes the lines of all threads back, and fences (U2).
     void write_back(const thread_table& threads) const noexcept;
+    /// Instead, for a private image: the lines of all threads are to be in the next capture.
+    static void collect(const thread_table& threads, dirty_set& into);
     /// The gate is closed and the epoch is counted. The lists are empty, and no line is touched.
     void reset(const thread_table& threads) noexcept;
 
@@ -82,10 +92,12 @@ class first_touch {
     }
     /// From here on a log of twice that length holds new sections at the gate.
     void hold_at(gate* entrance) noexcept { gate_ = entrance; }
-    /// Lines with an entry so far.
+    /// Lines that were claimed so far.
     [[nodiscard]] u64 lines() const noexcept;
     [[nodiscard]] const std::atomic<u8>* tags() const noexcept { return tags_; }
-    [[nodiscard]] u64 log_bytes() const noexcept { return 2 * line_size * lines(); }
+    [[nodiscard]] u64 log_bytes() const noexcept {
+        return keeps_log_ ? 2 * line_size * lines() : 0;
+    }
 
    private:
     static constexpr u64 max_prefetched = 16;
@@ -108,6 +120,7 @@ class first_touch {
     void attach(thread_log& mine, u32 index);
 
     region& region_;
+    const bool keeps_log_;
     std::atomic<u8>* tags_;
     u64 limit_;
     u64 least_room_;  ///< a thread whose log has less room asks for a cut

@@ -7,12 +7,19 @@
 namespace hf::section {
 namespace {
 
-/// False: the flag is still up at `deadline_ns`.
+/// False: the flag is still up at `deadline_ns`. After some microseconds the leader sleeps instead
+/// of yielding: on a busy machine sched_yield() gives each runnable thread its time slice first,
+/// some milliseconds, and the gate would be closed all that time.
 bool wait_until_down(const presence_flag& flag, u64 deadline_ns) noexcept {
-    backoff pause;
-    while (flag.is_up()) {
+    constexpr std::timespec moment{0, 20'000};
+    constexpr unsigned spins = 256;
+    for (unsigned i = 0; flag.is_up(); ++i) {
         if (now_ns() >= deadline_ns) return false;
-        pause.wait();
+        if (i < spins) {
+            cpu_relax();
+        } else {
+            ::nanosleep(&moment, nullptr);
+        }
     }
     return true;
 }
@@ -59,9 +66,10 @@ bool gate::try_close(u64 patience_ns) noexcept {
     backoff pause;
     while (waiting() != 0 && state_.load(std::memory_order_acquire) == open_state)
         pause.wait();  // S3
+    last_.closed_ns = now_ns();
     state_.store(closed_state, std::memory_order_release);
     heavy_fence();
-    const u64 deadline = now_ns() + patience_ns;
+    const u64 deadline = last_.closed_ns + patience_ns;
     const u32 n = threads_.used();
     for (u32 i = 0; i < n; ++i) {
         if (wait_until_down(threads_.at(i).presence, deadline)) continue;
@@ -74,6 +82,7 @@ bool gate::try_close(u64 patience_ns) noexcept {
 
 void gate::open() noexcept {
     HF_ASSERT(state_.load(std::memory_order_relaxed) == closed_state, "S2: an open gate is opened");
+    last_.opened_ns = now_ns();
     state_.store(open_state, std::memory_order_release);
     state_.notify_all();
 }

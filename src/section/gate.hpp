@@ -71,6 +71,13 @@ class gate {
     /// in_the_way() says which thread was still inside.
     [[nodiscard]] bool try_close(u64 patience_ns) noexcept;
     void open() noexcept;
+    /// When the gate was closed and opened in the leader's last attempt, as a thread outside sees
+    /// it: without the wait of S3 before, and without the waking of threads after.
+    struct attempt {
+        u64 closed_ns = 0;
+        u64 opened_ns = 0;
+    };
+    [[nodiscard]] attempt last_attempt() const noexcept { return last_; }
     /// By a thread that is inside: until the gate has been closed and opened, new sections wait,
     /// for max_hold_ns at most. For back-pressure (rule C9).
     void hold() noexcept;
@@ -94,6 +101,7 @@ class gate {
     alignas(64) std::atomic<u32> state_{open_state};
     alignas(64) std::atomic<u32> waiting_{0};
     std::atomic<const thread_record*> in_the_way_{nullptr};
+    attempt last_;  ///< the leader's
 };
 
 }  // namespace hf::section

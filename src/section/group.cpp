@@ -22,9 +22,9 @@ result<opened_region> open_file(const std::filesystem::path& path, const group_o
     all.file.max_size = o.max_bytes;
     all.file.keep_address = true;
     all.file.flush = o.flush;
-    if (!o.announced) all.file.image = image_kind::journalled;
-    // In a journalled image announced lines are found by pages, too.
-    all.journal = {o.journal, page_tracker::way::written};
+    if (!o.announced || o.is_private) all.file.image = image_kind::journalled;
+    all.journal.shape = o.journal;
+    if (!o.announced) all.journal.track = page_tracker::way::written;
     all.rooms = rooms;
     return open_region(path, all);
 }
@@ -75,8 +75,8 @@ result<void> group::begin_session(const group_options& o, bool in_place) {
         auto graph = graph_sections::open(*file_, o.graph);
         if (!graph) return tl::unexpected(graph.error());
         graph_ = std::move(*graph);
-    } else if (in_place) {
-        undo_ = std::make_unique<first_touch>(*file_);
+    } else if (o.announced) {
+        undo_ = std::make_unique<first_touch>(*file_, in_place);
     }
     return {};
 }
@@ -166,7 +166,10 @@ bool group::is_ready() {
 
 bool group::cut(const thread_table& threads) {
     const u64 ending = epoch();
-    if (undo_ != nullptr) undo_->write_back(threads);
+    if (undo_ != nullptr && is_in_place()) undo_->write_back(threads);
+    if (undo_ != nullptr && !is_in_place()) {
+        first_touch::collect(threads, *epochs_->journal()->dirty());
+    }
     HF_PERSIST_POINT("section U2: every touched line is durable before the epoch is counted");
     epochs_->end_epoch();
     if (epoch() == ending) return false;

@@ -5,7 +5,11 @@
 //
 //   stores     memory                    log                      a cut is durable
 //   announced  the file itself           undo, by line            when end_cut() returns
-//   tracked    private copy of the file  redo journal (journal/)  when the journal says so
+//   announced  private copy of the file  redo journal, by line    when the journal says so
+//   tracked    private copy of the file  redo journal, by page    when the journal says so
+//
+// Announced stores go in place where the medium is memory, unless the options choose a private
+// image; on a disk every image is private.
 //
 // In graph mode stores are announced, and the log is that of section/graph; no cut is made. The
 // epoch record serves only to distinguish an orderly close from a crash.
@@ -57,6 +61,7 @@ namespace hf::section {
 
 struct group_options {
     bool announced = false;
+    bool is_private = false;  ///< a redo journal, though the medium is memory
     u64 bytes = u64{64} << 20;
     u64 max_bytes = 0;
     std::string program;
@@ -89,6 +94,8 @@ class group {
     [[nodiscard]] change change_by(thread_record& r) noexcept {
         return {r, undo_.get(), graph_.get(), epoch()};
     }
+    /// Whether stores go to the file itself.
+    [[nodiscard]] bool is_in_place() const noexcept { return !file_->med().is_atomic(); }
     [[nodiscard]] first_touch* undo() noexcept { return undo_.get(); }
     /// For the crash lab: the session is to end without an end.
     void forget_graph() noexcept { std::ignore = graph_.release(); }
@@ -120,7 +127,7 @@ class group {
 
     std::unique_ptr<region> file_;
     std::unique_ptr<epoch_manager> epochs_;
-    std::unique_ptr<first_touch> undo_;  ///< nullptr: memory is private, or in graph mode
+    std::unique_ptr<first_touch> undo_;  ///< nullptr: stores are found by pages, or in graph mode
     std::unique_ptr<graph_sections> graph_;
     std::unique_ptr<heap> heap_;
     u64 undone_ = 0;

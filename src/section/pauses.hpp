@@ -18,6 +18,9 @@ class pauses {
         std::atomic<u64>& n = counts_[bucket_of(ns)];
         n.store(n.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
     }
+    void clear() noexcept {
+        for (auto& n : counts_) n.store(0, std::memory_order_relaxed);
+    }
     /// At least that share of all pauses (of 1) was no longer; 0: there was none.
     [[nodiscard]] u64 quantile(double share) const noexcept {
         u64 all = 0;

@@ -2,6 +2,8 @@
 
 #include "base/clock.hpp"
 #include "base/tsan.hpp"
+#include "section/audit_switch.hpp"
+#include "section/audited.hpp"
 #include "section/environment.hpp"
 #include "section/symbol.hpp"
 
@@ -14,6 +16,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <new>
+#include <utility>
 
 // Defined where the locks are linked (locks/mutex.cpp).
 extern "C" [[gnu::weak]] int hf_section_sees_locks();
@@ -83,6 +86,7 @@ graph::graph_options graph_of(const hf_group_options& o) {
 result<group_options> options_of(const hf_group_options& o, const std::string& path) {
     group_options g;
     g.announced = o.stores == HF_STORES_ANNOUNCED;
+    g.is_private = o.private_image != 0;
     const auto mode = mode_of(o);
     if (!mode) return tl::unexpected(mode.error());
     g.mode = *mode;
@@ -132,9 +136,24 @@ runtime& runtime::make() noexcept {
     return *the_runtime.load(std::memory_order_acquire);
 }
 
-runtime::runtime() : gate_(threads_) {
-    HF_CHECK(::pthread_key_create(&key_, thread_ends) == 0,
+/// One of the first 32 keys of the process has its place in each thread already; for a later one
+/// pthread_setspecific() may call malloc. That must not be, for bind() is called by the first
+/// write of a signal handler, too, which may have interrupted the program's malloc.
+void runtime::make_key() noexcept {
+    if (std::exchange(has_key, true)) return;
+    HF_CHECK(::pthread_key_create(&thread_key, thread_ends) == 0,
              "no key for the ends of threads: pthread_key_create");
+}
+
+namespace {
+
+// Before the program's constructors, which may make keys of their own, or threads.
+[[gnu::constructor(101)]] void make_key_early() noexcept { runtime::make_key(); }
+
+}  // namespace
+
+runtime::runtime() : gate_(threads_) {
+    make_key();
     HF_CHECK(::pthread_atfork(fork_begins, parent_goes_on, child_begins) == 0, "pthread_atfork");
     HF_CHECK(std::atexit(process_ends) == 0, "atexit");
 }
@@ -154,29 +173,36 @@ result<void> runtime::open(const std::filesystem::path& path, const hf_group_opt
     if (!chosen) return tl::unexpected(chosen.error());
     auto opened = group::open(path, *chosen, me());
     if (!opened) return tl::unexpected(opened.error());
+    if (auto ok = start_audit(**opened, chosen->announced); !ok) return ok;
     group_ = std::move(*opened);
+    group_->memory().on_growth([this](std::byte* from, u64 bytes) {
+        growth_.wake();
+        audit_growth(from, bytes);
+    });
     undo_ = group_->undo();
     open_graph.store(group_->graph(), std::memory_order_release);
-    patience_ns_ = pace_of(options, undo_ != nullptr).patience_ns;
+    patience_ns_ = pace_of(options, group_->is_in_place()).patience_ns;
     created_ = group_->file().created();
     recovered_ = !group_->file().was_clean();
     numbers_.last_cut_ns.store(now_ns(), std::memory_order_relaxed);
     sections_at_cut_ = sections_begun();
     sections_at_open_ = sections_at_cut_;
     has_announced.store(false, std::memory_order_relaxed);
-    if (undo_ != nullptr) show_tags(undo_->tags(), group_->file().base());
+    if (undo_ != nullptr && !is_audited()) show_tags(undo_->tags(), group_->file().base());
     start_holding(options);
     is_in_use.store(true, std::memory_order_release);
-    epoch_mode.store(!has_graph(), std::memory_order_release);
+    epoch_mode.store(!has_graph() && !is_audited(), std::memory_order_release);
+    if (options.by_hand == 0) growth_.start(group_->file());
     if (options.by_hand == 0 && !has_graph()) start_cutting(options);
     return {};
 }
 
 void runtime::start_cutting(const hf_group_options& options) {
-    if (undo_ != nullptr) undo_->hold_at(&gate_);
+    const bool in_place = group_->is_in_place();
+    if (in_place) undo_->hold_at(&gate_);
     cutter_.start(
-        pace_of(options, undo_ != nullptr),
-        [this] { return cutter::needs{needs_cut(), undo_ != nullptr && undo_->should_cut()}; },
+        pace_of(options, in_place),
+        [this, in_place] { return cutter::needs{needs_cut(), in_place && undo_->should_cut()}; },
         [this](u64 patience) { return try_cut(patience); });
 }
 
@@ -202,7 +228,10 @@ result<void> runtime::close() {
         gate_.open();
         return ok;
     }
+    audit_cut();
     const bool has_cut = group_->cut(threads_);
+    growth_.stop();
+    finish_audit(true);
     output_.group_closes();
     auto closed = has_cut ? group_->close() : group_->epochs().accepts_writes();
     end_holding(closed.has_value());
@@ -256,6 +285,8 @@ void runtime::process_ends() noexcept {
         std::fprintf(stderr, "holdfast: %s\n", ok.error().to_string().c_str());
     }
     r.finish_output();
+    if (has_graph()) audit_cut();
+    finish_audit(false);
     print_report();
 }
 
@@ -278,16 +309,15 @@ thread_record& runtime::bind() noexcept {
     detail::my_record = &r;
     // Other destructors of the thread may take locks: the record is given back in their last round.
     r.rounds_left = destructor_rounds - 1;
-    HF_CHECK(::pthread_setspecific(key_, &r) == 0, "pthread_setspecific");
+    HF_CHECK(::pthread_setspecific(thread_key, &r) == 0, "pthread_setspecific");
     return r;
 }
 
 void runtime::thread_ends(void* record) noexcept {
     auto& r = *static_cast<thread_record*>(record);
-    runtime& all = get();
     const inside_runtime in;
     if (r.rounds_left-- != 0) {
-        static_cast<void>(::pthread_setspecific(all.key_, &r));
+        static_cast<void>(::pthread_setspecific(thread_key, &r));
         return;
     }
     detail::my_record = nullptr;
@@ -315,7 +345,10 @@ u64 runtime::sections_begun() const noexcept {
 // ------------------------------------------------------------------------------------------- cuts
 
 bool runtime::needs_cut() noexcept {
-    return sections_begun() != sections_at_cut_ || output_.needs_cut(group_->epoch());
+    if (sections_begun() != sections_at_cut_ || output_.needs_cut(group_->epoch())) return true;
+    // A program that does nothing waits for no cut: the time until it goes on does not count.
+    numbers_.last_cut_ns.store(now_ns(), std::memory_order_relaxed);
+    return false;
 }
 
 cut_outcome runtime::try_cut(u64 patience_ns) {
@@ -332,12 +365,12 @@ cut_outcome runtime::try_cut(u64 patience_ns) {
         }
         std::this_thread::sleep_for(disk_wait);
     }
-    const u64 start = now_ns();
     const bool closed = gate_.try_close(patience_ns);
+    if (closed) audit_cut();
     const bool cut = closed && group_->cut(threads_);
     if (cut) sections_at_cut_ = sections_begun();
     if (closed) gate_.open();
-    note_attempt(start, now_ns(), cut);
+    note_attempt(gate_.last_attempt(), cut);
     if (!closed) return cut_outcome::section_in_the_way;
     return cut ? cut_outcome::cut : cut_outcome::disk_busy;
 }
@@ -357,7 +390,9 @@ void runtime::report_silence() noexcept {
                  group_->file().path().c_str(), static_cast<unsigned long long>(sections));
 }
 
-void runtime::note_attempt(u64 start, u64 end, bool cut) noexcept {
+void runtime::note_attempt(const gate::attempt& a, bool cut) noexcept {
+    const u64 start = a.closed_ns;
+    const u64 end = a.opened_ns;
     numbers_.last_pause_ns.store(end - start, std::memory_order_relaxed);
     numbers_.stalled_ns.fetch_add(end - start, std::memory_order_relaxed);
     raise_to(numbers_.longest_pause_ns, end - start);
@@ -411,6 +446,15 @@ u64 runtime::ticket() {
 u64 runtime::durable() {
     if (!is_open()) return 0;
     return has_graph() ? graph()->kept(me()) : group_->epochs().durable_epoch();
+}
+
+void runtime::restart_numbers() noexcept {
+    const inside_runtime in;
+    const std::lock_guard guard(cut_mutex_);  // the leader counts under it
+    numbers_.longest_ns.store(0, std::memory_order_relaxed);
+    numbers_.longest_pause_ns.store(0, std::memory_order_relaxed);
+    numbers_.last_cut_ns.store(now_ns(), std::memory_order_relaxed);
+    numbers_.all_pauses.clear();
 }
 
 void runtime::add_graph_numbers(hf_section_numbers& n) noexcept {

@@ -18,6 +18,7 @@
 #include "section/gate.hpp"
 #include "section/group.hpp"
 #include "section/held_output.hpp"
+#include "section/huge_growth.hpp"
 #include "section/inside_runtime.hpp"
 #include "section/touched.hpp"
 
@@ -44,6 +45,10 @@ class runtime {
         return make();
     }
 
+    /// Makes the key whose destructor tells that a thread ends. Called before main().
+    static void make_key() noexcept;
+    [[nodiscard]] static pthread_key_t end_of_thread_key() noexcept { return thread_key; }
+
     [[nodiscard]] result<void> open(const std::filesystem::path& path,
                                     const hf_group_options& options);
     [[nodiscard]] result<void> close();
@@ -52,7 +57,7 @@ class runtime {
         return is_in_use.load(std::memory_order_acquire);
     }
 
-    /// Whether a group is open in epoch mode.
+    /// Whether a group is open in epoch mode, and not audited: the fast paths ask.
     [[nodiscard]] static bool is_in_epoch_mode() noexcept {
         return epoch_mode.load(std::memory_order_acquire);
     }
@@ -147,6 +152,8 @@ class runtime {
     [[nodiscard]] u64 durable();
     [[nodiscard]] group& opened() noexcept { return *group_; }
     [[nodiscard]] hf_section_numbers numbers() noexcept;
+    /// Clears maxima and quantiles of pauses.
+    void restart_numbers() noexcept;
     [[nodiscard]] thread_table& threads() noexcept { return threads_; }
     [[nodiscard]] u64 patience_ns() const noexcept { return patience_ns_; }
     /// Guards the table of regions and their roots. Taken inside the gate, for a few stores.
@@ -186,10 +193,12 @@ class runtime {
     [[nodiscard]] u64 sections_begun() const noexcept;
     static void add_graph_numbers(hf_section_numbers& n) noexcept;
     void report_silence() noexcept;
-    void note_attempt(u64 start, u64 end, bool cut) noexcept;
+    void note_attempt(const gate::attempt& a, bool cut) noexcept;
 
+    static inline pthread_key_t thread_key{};
+    static inline bool has_key = false;
     static inline std::atomic<bool> is_in_use{false};
-    static inline std::atomic<bool> epoch_mode{false};  ///< is_in_use, and no graph
+    static inline std::atomic<bool> epoch_mode{false};  ///< is_in_use, no graph, not audited
     static inline std::atomic<bool> is_holding{false};
     static inline std::atomic<bool> has_announced{false};
     static inline constinit std::atomic<runtime*> the_runtime{nullptr};
@@ -204,12 +213,12 @@ class runtime {
     u64 patience_ns_ = 0;
     bool created_ = false;
     bool recovered_ = false;
-    pthread_key_t key_{};
 
     std::mutex cut_mutex_;  ///< the leader's (S2)
     cutter cutter_;
     cut_numbers numbers_;
     held_output output_;
+    huge_growth growth_;
     std::atomic<u64> sections_at_cut_{0};
     u64 sections_at_open_ = 0;
     // The section that the last failed attempts waited for; the leader's.

@@ -47,7 +47,7 @@
 //  C4  The gate is closed with a time-out only, and never by a thread that holds a lock.
 //  C5  A wait for a condition leaves the gate and enters it again (locks/condition.cpp).
 //  C6  A thread that waits for its outermost lock is outside (locks/locked.hpp).
-//  C7  Time-out and pause double after a failed attempt; a thread that waited passes first (S3).
+//  C7  Time-out and pause double after failed attempts; a thread that waited passes first (S3).
 //  C8  Tags are cleared at the cut from the threads' lists; they do not count, and cannot wrap.
 //  C9  The undo log of an epoch is at most twice the region; near its end new sections are held.
 //  C10 An allocator's call is a section; a freed block is reused at once, with undo.

@@ -16,6 +16,7 @@ namespace {
 using hf::section::change;
 using hf::section::cut_outcome;
 using hf::section::group;
+using hf::section::is_audited;
 using hf::section::is_inside_runtime;
 using hf::section::ordered_guard;
 using hf::section::region_entry;
@@ -339,27 +340,40 @@ int hf_section_cut(void) {
     const bool alone = r.depth == 0 && !runtime::has_graph();
     runtime::note_announcement();
     if (alone) all.enter(r, site);
+    if (is_audited()) [[unlikely]] {
+        const hf::section::inside_runtime in;
+        hf::section::tell_audit(p, n, site);
+    }
     all.touch(r, p, n);
     return alone ? 1 : 0;
+}
+
+/// A store by a thread that is inside, the commonest first touch.
+static bool announce_inside(const void* p, size_t n) {
+    thread_record* const r = hf::section::detail::my_record;
+    if (r == nullptr || r->depth == 0 || is_inside_runtime()) return false;
+    if (hf::section::is_cancelled_anywhere() || !hf::section::have_tags(p, n)) return false;
+    runtime::note_announcement();
+    runtime::get().touch(*r, p, n);
+    return true;
 }
 
 /// A store outside of sections, by a thread that has been inside before.
 static bool announce_alone(const void* p, size_t n, const void* site) {
     thread_record* const r = hf::section::detail::my_record;
     if (r == nullptr || r->depth != 0 || is_inside_runtime()) return false;
-    if (hf::section::is_cancelled_anywhere() || !hf::section::has_tag(p, n)) return false;
+    if (hf::section::is_cancelled_anywhere() || !hf::section::have_tags(p, n)) return false;
     if (!runtime::get().try_enter(*r, site)) return false;
     runtime::note_announcement();
-    // The tag counts from here on: no cut is made before the thread leaves.
-    if (!hf::section::is_touched(p)) {
-        const kept_errno kept;
-        runtime::get().touch(*r, p, n);
-    }
+    // The tags count from here on: no cut is made before the thread leaves.
+    runtime::get().touch(*r, p, n);
     return true;
 }
 
 /// Not inlined: the fast path of hf_section_store() would save registers for it.
 [[gnu::noinline]] static int announce_slowly(const void* p, size_t n, const void* site) {
+    if (announce_inside(p, n)) [[likely]]
+        return 0;
     return announce_alone(p, n, site) ? 1 : announce(p, n, site);
 }
 
@@ -377,12 +391,17 @@ void hf_section_stored(void) {
     }
     if (!runtime::is_open()) return;
     const kept_errno kept;
+    if (is_audited()) [[unlikely]] {
+        const hf::section::inside_runtime in;
+        hf_audit_stored();
+    }
     runtime::leave(runtime::get().me());
 }
 
 // -------------------------------------------------------------------------------------- diagnosis
 
 void hf_section_numbers_get(hf_section_numbers* into) { *into = runtime::get().numbers(); }
+void hf_section_numbers_restart(void) { runtime::get().restart_numbers(); }
 
 size_t hf_section_report(char* text, size_t size) {
     const hf::section::inside_runtime in;

@@ -21,25 +21,33 @@ namespace hf::section {
 namespace detail {
 [[gnu::tls_model("initial-exec")]] inline thread_local constinit thread_record* my_record = nullptr;
 
-/// nullptr: no group is open, or its stores are not announced line by line. A child of fork() has
-/// none.
+/// The window of the open group whose stores are announced line by line: the address of its bytes
+/// without the offset. A child of fork() has none.
+inline constexpr u64 no_window = 1;
+inline constinit std::atomic<u64> open_window{no_window};
+/// Its tags, while the window is shown.
 inline constinit std::atomic<const std::atomic<u8>*> open_tags{nullptr};
-/// The number of the open group's window: the address of its bytes without the offset.
-inline constinit std::atomic<u64> open_window{0};
 }  // namespace detail
 
 inline constexpr u8 touched_tag = 2;
 
-/// Whether [p, p + n) lies in one line of the open group, whose stores are announced line by line.
+/// Whether [p, p + n) is not empty and lies in the window of the open group, whose stores are
+/// announced line by line.
+[[nodiscard]] inline bool have_tags(const void* p, std::size_t n) noexcept {
+    const u64 first = reinterpret_cast<u64>(p);
+    const u64 window = detail::open_window.load(std::memory_order_acquire);
+    return n != 0 && n <= window_mask && (first & ~window_mask) == window &&
+           ((first + n - 1) & ~window_mask) == window;
+}
+/// Whether [p, p + n) lies in one line of it.
 [[nodiscard]] inline bool has_tag(const void* p, std::size_t n) noexcept {
     const u64 first = reinterpret_cast<u64>(p);
-    return detail::open_tags.load(std::memory_order_acquire) != nullptr &&
-           (first & ~window_mask) == detail::open_window.load(std::memory_order_relaxed) &&
+    return (first & ~window_mask) == detail::open_window.load(std::memory_order_acquire) &&
            first / line_size == (first + n - 1) / line_size;
 }
 /// Whether the line with p, which has a tag, was touched since the last cut.
 [[nodiscard]] inline bool is_touched(const void* p) noexcept {
-    const std::atomic<u8>* const tags = detail::open_tags.load(std::memory_order_acquire);
+    const std::atomic<u8>* const tags = detail::open_tags.load(std::memory_order_relaxed);
     const u64 line = (reinterpret_cast<u64>(p) & window_mask) / line_size;
     return tags[line].load(std::memory_order_acquire) == touched_tag;
 }
@@ -52,10 +60,12 @@ inline constexpr u8 touched_tag = 2;
 
 /// While no thread is inside, and before one can enter.
 inline void show_tags(const std::atomic<u8>* tags, const void* base) noexcept {
+    detail::open_tags.store(tags, std::memory_order_relaxed);
     detail::open_window.store(reinterpret_cast<u64>(base) & ~window_mask,
-                              std::memory_order_relaxed);
-    detail::open_tags.store(tags, std::memory_order_release);
+                              std::memory_order_release);
 }
-inline void hide_tags() noexcept { detail::open_tags.store(nullptr, std::memory_order_release); }
+inline void hide_tags() noexcept {
+    detail::open_window.store(detail::no_window, std::memory_order_release);
+}
 
 }  // namespace hf::section

@@ -142,18 +142,18 @@ TEST_F(section_gate, many_threads_and_few_locks_of_all_kinds_make_progress) {
     EXPECT_EQ(sum, 800U);
 }
 
-TEST(cut_pace, doubles_patience_up_to_its_limit_and_stalls_a_fiftieth_of_the_time) {
+TEST(cut_pace, doubles_patience_each_third_time_up_to_its_limit_and_stalls_a_fiftieth) {
     section::cut_pace pace({.period_ns = 10, .patience_ns = 100, .max_patience_ns = 350});
     u64 stalled = 0;
     u64 all = 0;
     std::vector<u64> tried;
-    for (int i = 0; i < 4; ++i) {
+    for (int i = 0; i < 10; ++i) {
         tried.push_back(pace.patience());
         stalled += pace.patience();
         all += pace.patience();
         all += pace.failed();
     }
-    EXPECT_EQ(tried, (std::vector<u64>{100, 200, 350, 350}));
+    EXPECT_EQ(tried, (std::vector<u64>{100, 100, 100, 200, 200, 200, 350, 350, 350, 350}));
     EXPECT_LE(stalled * 50, all);
     EXPECT_EQ(pace.succeeded(), 10U);
     EXPECT_EQ(pace.patience(), 100U);
@@ -168,6 +168,8 @@ TEST(section_pauses, have_quantiles_that_are_at_most_a_fifth_too_large) {
         EXPECT_GE(p.quantile(share), exact);
         EXPECT_LE(p.quantile(share), exact * 5 / 4);
     }
+    p.clear();
+    EXPECT_EQ(p.quantile(1.0), 0U);
     section::pauses short_ones;
     for (const u64 ns : {0U, 1U, 2U, 3U, 4U, 5U, 6U, 7U, 8U}) short_ones.note(ns);
     EXPECT_EQ(short_ones.quantile(0.0), 0U);

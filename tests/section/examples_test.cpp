@@ -8,6 +8,8 @@
 
 #include <csignal>
 #include <cstdlib>
+#include <fstream>
+#include <iterator>
 #include <string>
 
 namespace hf {
@@ -53,12 +55,35 @@ TEST_P(section_examples, is_consistent_after_each_kill) {
     EXPECT_TRUE(has_progress);
 }
 
+class audited_examples : public section_examples {};
+
+/// In the debugging mode: each store of the program was announced.
+TEST_P(audited_examples, announce_all_of_their_stores) {
+    const std::string said = file.string() + ".audit";
+    const std::string command =
+        std::string(
+            "ASAN_OPTIONS=detect_leaks=0 HOLDFAST_SECTION_AUDIT=compare HOLDFAST_SECTION_MODE=") +
+        GetParam().mode + " '" + HF_EXAMPLES + "/section_" + GetParam().name + "' '" +
+        file.string() + "' run 300 2> '" + said + "'";
+    ASSERT_EQ(std::system(command.c_str()), 0) << command;
+    std::ifstream in(said);
+    const std::string text((std::istreambuf_iterator<char>(in)), {});
+    EXPECT_NE(text.find("audit: 0 unannounced stores; "), std::string::npos) << text;
+    EXPECT_EQ(text.find("; 0 were announced"), std::string::npos) << text;
+}
+
 std::string name_of(const ::testing::TestParamInfo<example>& p) {
     const std::string mode(p.param.mode);
     return p.param.name + (mode.empty() ? mode : "_in_" + mode + "_mode");
 }
 
+INSTANTIATE_TEST_SUITE_P(programs, audited_examples,
+                         ::testing::Values(example{"bank", ""}, example{"queue", ""},
+                                           example{"queue", "graph"}),
+                         name_of);
 #ifdef HF_DEDUP
+INSTANTIATE_TEST_SUITE_P(pipeline, audited_examples, ::testing::Values(example{"dedup", ""}),
+                         name_of);
 INSTANTIATE_TEST_SUITE_P(pipeline, section_examples,
                          ::testing::Values(example{"dedup", ""}, example{"dedup", "graph"}),
                          name_of);

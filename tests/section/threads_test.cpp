@@ -1,5 +1,6 @@
 // Threads that end, fork, exit and signal in the midst of sections.
 #include "section/opened_group.hpp"
+#include "section/runtime.hpp"
 #include "support/effort.hpp"
 
 #include <pthread.h>
@@ -17,6 +18,14 @@
 namespace {
 std::atomic<unsigned> sync_takes_ms{0};
 std::atomic<bool> advice_is_refused{false};
+
+/// A program whose constructors make many keys for themselves.
+[[gnu::constructor(102)]] void make_keys() {
+    for (int i = 0; i < 64; ++i) {
+        pthread_key_t key{};
+        static_cast<void>(::pthread_key_create(&key, nullptr));
+    }
+}
 }  // namespace
 
 /// In place of the C library's: a disk as slow as the test asks for.
@@ -39,6 +48,11 @@ namespace {
 
 using namespace std::chrono_literals;
 using test::in_child;
+
+TEST(section_thread_key, has_its_place_in_each_thread_so_that_a_signal_handler_need_not_allocate) {
+    constexpr unsigned places = 32;  // of glibc's pthread_setspecific()
+    EXPECT_LT(section::runtime::end_of_thread_key(), places);
+}
 
 class section_threads : public test::on_tmpfs {
    protected:

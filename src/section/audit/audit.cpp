@@ -19,6 +19,7 @@ constexpr std::size_t block_bytes = 256;  // compared at once
 
 audited_range ranges[max_ranges];
 std::atomic<std::size_t> range_count{0};
+std::atomic<std::size_t> announcements{0};
 std::mutex bookkeeping;
 hf_audit_mode mode = HF_AUDIT_COMPARE;
 
@@ -108,6 +109,7 @@ void hf_audit_announced(const void* p, size_t n, const void* pc) {
     const audited_range* const range = range_of(p);
     const auto* const begin = static_cast<const unsigned char*>(p);
     if (range != nullptr) {
+        announcements.fetch_add(1, std::memory_order_relaxed);
         const std::lock_guard lock(bookkeeping);
         const std::size_t size = clipped(*range, begin, n);
         check_bytes(*range, begin, size, pc, false);
@@ -136,6 +138,18 @@ size_t hf_audit_cut(void) {
         accept(ranges[i], ranges[i].begin, ranges[i].size);
     }
     return hf_audit_report(-1);
+}
+
+size_t hf_audit_announcements(void) { return announcements.load(std::memory_order_relaxed); }
+
+void hf_audit_end(void) {
+    const std::lock_guard lock(bookkeeping);
+    const std::size_t count = range_count.exchange(0, std::memory_order_acq_rel);
+    for (std::size_t i = 0; i < count; ++i) {
+        if (mode == HF_AUDIT_EXACT) unprotect(ranges[i]);
+        ::munmap(ranges[i].shadow, ranges[i].size);
+        ::munmap(ranges[i].announced, ranges[i].size);
+    }
 }
 
 }  // extern "C"

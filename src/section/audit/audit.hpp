@@ -50,6 +50,10 @@ size_t hf_audit_cut(void);
 /// Writes the findings to the file descriptor, one per line with function and source line where the
 /// program's debug information has them. Returns their number.
 size_t hf_audit_report(int fd);
+/// Stores that were announced so far.
+size_t hf_audit_announcements(void);
+/// Forgets all ranges, before they are unmapped. No thread stores to them meanwhile.
+void hf_audit_end(void);
 
 #ifdef __cplusplus
 }

@@ -32,5 +32,6 @@ void check_bytes(const audited_range& range, const unsigned char* p, std::size_t
 /// Exact mode: installs the handlers, and protects a range.
 void install_handlers();
 void protect(const audited_range& range);
+void unprotect(const audited_range& range);
 
 }  // namespace hf::section_audit

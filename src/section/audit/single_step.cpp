@@ -86,6 +86,9 @@ void on_step(int, siginfo_t*, void* context) {
 }  // namespace
 
 void install_handlers() {
+    static bool is_installed = false;
+    if (is_installed) return;
+    is_installed = true;
     struct sigaction action{};
     action.sa_flags = SA_SIGINFO;
     sigemptyset(&action.sa_mask);
@@ -100,6 +103,10 @@ void protect(const audited_range& range) {
         std::perror("holdfast: the audit of sections cannot protect a region");
         std::abort();
     }
+}
+
+void unprotect(const audited_range& range) {
+    ::mprotect(range.begin, range.size, PROT_READ | PROT_WRITE);
 }
 
 }  // namespace hf::section_audit

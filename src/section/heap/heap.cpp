@@ -168,6 +168,19 @@ void heap::free_all(change& by, u16 owner) {
     }
 }
 
+u64 heap::allocated_blocks() const {
+    u64 blocks = 0;
+    for (u64 page = 1; page < known_end_; ++page) {
+        if (pages_[page].start != page) continue;
+        const run_header& run = *run_at(page);
+        if (run.kind == run_kind::large) ++blocks;
+        if (run.kind == run_kind::slab) {
+            blocks += slab_shapes[run.size_class].blocks - pages_[page].free_blocks;
+        }
+    }
+    return blocks;
+}
+
 void heap::walk(const std::function<void(run_header&)>& visit) const {
     for (u64 page = 1; page < known_end_; ++page) {
         if (pages_[page].start == page) visit(*run_at(page));

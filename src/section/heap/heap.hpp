@@ -47,6 +47,10 @@ class heap {
 
     /// Walks the runs. errc::corrupt: they do not follow each other (H1).
     [[nodiscard]] result<void> open();
+    /// From now on called after each growth, with the heap's lock held.
+    void on_growth(std::function<void(std::byte* from, u64 bytes)> tell) {
+        grown_ = std::move(tell);
+    }
 
     [[nodiscard]] result<void*> allocate(change& by, u16 owner, u64 bytes);
     /// `alignment` is a power of two up to page_bytes.
@@ -63,6 +67,8 @@ class heap {
     [[nodiscard]] block_ref find(const void* p) const noexcept;
     /// Visits all runs, free ones too. The callback must not change them.
     void walk(const std::function<void(run_header&)>& visit) const;
+    /// By a walk over all runs.
+    [[nodiscard]] u64 allocated_blocks() const;
     [[nodiscard]] u64 allocated_bytes() const noexcept {
         return allocated_.load(std::memory_order_relaxed);
     }
@@ -126,6 +132,7 @@ class heap {
     std::array<u32, bins> free_{};
     std::array<u32, max_regions * size_classes> partial_{};
     u64 known_end_ = 0;  ///< first page past the segments that are known
+    std::function<void(std::byte*, u64)> grown_;
     mutable spin_lock lock_;
     std::atomic<u64> allocated_{0};
 };

@@ -1,6 +1,10 @@
 // Conservative collection: blocks that no root reaches are freed. It runs in open(), before other
 // threads use the group: pointers in ordinary memory, which the collector cannot see, do not exist
 // yet.
+//
+// The search ends as soon as every block is reached, and small blocks are read first: directories
+// of a program's memory (lists of pages, tables) usually lie in these, so that the bulk of its data
+// need not be read before it can answer.
 #include "section/group.hpp"
 
 #include <algorithm>
@@ -12,30 +16,37 @@ namespace {
 
 class marker {
    public:
-    explicit marker(const heap& h) : heap_(h) {}
+    /// `blocks`: how many are allocated.
+    marker(const heap& h, u64 blocks) : heap_(h), unreached_(blocks) {}
 
     void follow(const void* address) {
         const u64 page = page_of(address);
         if (page < settled_.size() && settled_[page] != 0) return;
         const block_ref b = heap_.find(address);
         if (b.run == nullptr || !reached_.insert(b.begin).second) return;
-        todo_.push_back(b);
+        --unreached_;
+        (b.bytes <= max_small ? small_ : large_).push_back(b);
         if (b.run->kind == run_kind::large) settle(*b.run);
     }
     void run() {
-        while (!todo_.empty()) {
-            const block_ref b = todo_.back();
-            todo_.pop_back();
-            const auto* const words = reinterpret_cast<const u64*>(b.begin);
-            for (u64 i = 0; i < b.bytes / sizeof(u64); ++i) {
-                if (is_in_window(words[i])) follow(reinterpret_cast<const void*>(words[i]));
-            }
+        while (unreached_ != 0 && !(small_.empty() && large_.empty())) {
+            auto& todo = small_.empty() ? large_ : small_;
+            const block_ref b = todo.back();
+            todo.pop_back();
+            read(b);
         }
     }
+    [[nodiscard]] bool has_all() const { return unreached_ == 0; }
     void set_window(const void* base) { window_ = reinterpret_cast<u64>(base) & ~window_mask; }
     [[nodiscard]] bool has(const void* block) const { return reached_.contains(block); }
 
    private:
+    void read(const block_ref& b) {
+        const auto* const words = reinterpret_cast<const u64*>(b.begin);
+        for (u64 i = 0; i < b.bytes / sizeof(u64); ++i) {
+            if (is_in_window(words[i])) follow(reinterpret_cast<const void*>(words[i]));
+        }
+    }
     [[nodiscard]] static u64 page_of(const void* p) {
         return (reinterpret_cast<u64>(p) & window_mask) / page_bytes;
     }
@@ -49,8 +60,10 @@ class marker {
 
     const heap& heap_;
     u64 window_ = 0;
+    u64 unreached_;
     std::unordered_set<const void*> reached_;
-    std::vector<block_ref> todo_;
+    std::vector<block_ref> small_;  ///< reached and not read yet
+    std::vector<block_ref> large_;
     std::vector<u8> settled_;  ///< a byte a page; 1: all of it is in a large block that is reached
 };
 
@@ -71,7 +84,7 @@ void add_unreached(const run_header& run, const marker& marked, std::vector<void
 }  // namespace
 
 u64 reclaim_unreachable(heap& h, const group_table& table, change& by) {
-    marker marked(h);
+    marker marked(h, h.allocated_blocks());
     marked.set_window(&table);
     for (const region_entry& r : table.regions) {
         for (const root_entry& root : r.roots) {
@@ -79,6 +92,7 @@ u64 reclaim_unreachable(heap& h, const group_table& table, change& by) {
         }
     }
     marked.run();
+    if (marked.has_all()) return 0;
     std::vector<void*> unreached;
     h.walk([&](run_header& run) { add_unreached(run, marked, unreached); });
     u64 bytes = 0;

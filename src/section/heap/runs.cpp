@@ -159,6 +159,7 @@ result<void> heap::grow(u64 pages) {
         auto grown = file_.grow(segment_kind::heap, n, 0);
         if (grown) {
             ::madvise(file_.base() + grown->offset, grown->bytes(), MADV_DONTFORK);
+            if (grown_) grown_(file_.base() + grown->offset, grown->bytes());
             return adopt_segment(*grown);
         }
         if (n == pages || grown.error().code != errc::no_space) {
