@@ -83,6 +83,7 @@ class subject {
     [[nodiscard]] u64* at(u64 offset) const { return up_->file().at<u64>(offset); }
 
     std::vector<u64> places;  ///< of blocks, as offsets
+    std::vector<u64> value;   ///< stored as a whole
 
    private:
     engine_kind kind_;
@@ -133,10 +134,8 @@ work values(u64 bytes) {
             [bytes](subject& s, const options& o) { make_blocks(s, (o.mib << 20) / bytes, bytes); },
             [bytes](subject& s, xoshiro256ss& random) {
                 u64* const p = s.at(s.places[random.below(s.places.size())]);
-                const u64 value = random();
-                s.run([&](transaction& t) {
-                    for (u64 i = 0; i < bytes / 8; ++i) t.store(p + i, value);
-                });
+                s.value.assign(bytes / 8, random());
+                s.run([&](transaction& t) { t.store_bytes(p, s.value.data(), bytes); });
             }};
 }
 

@@ -41,6 +41,9 @@ class context final : public transaction {
     // --- loads and stores (transaction.cpp) ---
     [[nodiscard]] u64 load_word(const void* at, unsigned bytes);
     void store_word(void* at, unsigned bytes, u64 value);
+    /// Stores a whole line, which begins at `at`. False, nothing done: its words have to be stored
+    /// one by one, for some are those of the newest block, or all go to their home location.
+    [[nodiscard]] bool store_line(std::byte* at, const std::byte* from);
     void recycle_reads();
     [[nodiscard]] std::byte* allocate_block(u64 bytes);
     /// As allocate_block(), but nullptr if the heap is full; does not wait for the epoch's end,

@@ -73,7 +73,6 @@ using word = std::atomic<u64>;
 
 constexpr u64 max_logged_fresh = 256;
 constexpr std::size_t max_checked_lines = 64;
-constexpr u8 all_words = 0xff;
 /// Pages that one call of work() consolidates, at most.
 constexpr std::size_t work_budget = 32;
 constexpr record_body empty_record{record_kind::shadow, {}, {}, {}, {}, no_lines_sum};
@@ -112,6 +111,19 @@ class shadow_engine final : public commit_engine {
         for (const touched_page& p : l.pages) p.state->owned.unlock();
     }
     void give_back_stash(shadow_lane& l);
+    /// Gives the lane's stash back at the end of prepare(), unless a commit follows, which uses it.
+    struct kept_stash {
+        kept_stash(shadow_engine& e, shadow_lane& l) : engine(e), of(l) {
+            of.is_committing = false;
+        }
+        kept_stash(const kept_stash&) = delete;
+        kept_stash& operator=(const kept_stash&) = delete;
+        ~kept_stash() {
+            if (!of.is_committing) engine.give_back_stash(of);
+        }
+        shadow_engine& engine;
+        shadow_lane& of;
+    };
     void look_at_slots(shadow_lane& l) noexcept;
     /// False: a fence has to come before the record. `sum` is the checksum of the lines.
     [[nodiscard]] bool write_lines(const shadow_lane& l, lines_sum& sum) const noexcept;
@@ -150,7 +162,7 @@ result<void> shadow_engine::find_slots(context& t, shadow_lane& l) {
         if (consolidate(t.my_lane(), l.own_log(), budget) != 0) continue;
         if (slots_.grow(shadow_slots::growth::at_once)) continue;
         const u64 found = l.stash.size();
-        give_back_stash(l);
+        give_back_stash(l);  // others may take them while this one waits
         if (l.own_log().has_records(t.epoch())) t.wait_for_boundary();  // its log may be full
         if (needed <= slots_.total() && ++l.slot_conflicts < max_slot_conflicts) {
             transaction::meet_conflict();
@@ -178,21 +190,21 @@ void shadow_engine::give_back_stash(shadow_lane& l) {
     l.stash.clear();
 }
 
+// find_slots() and find_log_room() may end the attempt by an exception, too.
 result<void> shadow_engine::prepare(context& t) {
     auto& l = static_cast<shadow_lane&>(t.engine_state());
+    const kept_stash stash(*this, l);
     l.gather(t, first_line_, slots_);
     l.logs_fresh = t.fresh_bytes() <= max_logged_fresh;
     l.changes.reserve(l.pages.size());  // what asks for memory does it here
     for (;;) {
         if (auto ok = find_slots(t, l); !ok) return ok;
-        if (auto ok = find_log_room(t, l); !ok) {
-            give_back_stash(l);
-            return ok;
-        }
+        if (auto ok = find_log_room(t, l); !ok) return ok;
         own(l);
         if (l.pages_without_slot() <= l.stash.size()) {
             // Here, for a locked instruction waits for all that was streamed before it.
             l.number = records_.fetch_add(1, std::memory_order_acq_rel) + 1;
+            l.is_committing = true;
             return {};
         }
         give_back(l);  // a page was consolidated meanwhile

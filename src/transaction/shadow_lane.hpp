@@ -64,6 +64,7 @@ class shadow_lane final : public engine_lane {
     std::vector<record_page> changes;
     std::vector<shadow_slots::slot*> stash;
     bool logs_fresh = false;
+    bool is_committing = false;  ///< nothing can fail any more
     unsigned slot_conflicts = 0;
     u64 number = 0;  ///< of the record to come
 

@@ -240,6 +240,26 @@ void context::store_word(void* at, unsigned bytes, u64 value) {
     l->mask = static_cast<u8>(l->mask | bit);
 }
 
+bool context::store_line(std::byte* at, const std::byte* from) {
+    const u64 address = reinterpret_cast<u64>(at);
+    const bool meets_fresh = address + line_size > fresh_ && address < fresh_ + fresh_bytes_;
+    if (meets_fresh || kept_ == detail::isolation::in_place) return false;
+    if (read_only_ || !covers(at)) [[unlikely]] {
+        refuse_store();
+    }
+    const u64 offset = address & window_mask;
+    if (offset < layout::page_size || offset / 16 > safe_units_) [[unlikely]] {
+        check_store(offset, line_size);
+    }
+    const u64 line = line_of(at);
+    written_line* l = lines_.last(line);
+    if (l == nullptr) l = take_line(line);
+    if (l == nullptr) l = &copy_of(line);
+    std::memcpy(l->words.data(), from, line_size);
+    l->mask = all_words;
+    return true;
+}
+
 void context::recycle_reads() {
     const auto used = static_cast<std::size_t>(reads_ - read_room_.data());
     if (may_forget_) {
@@ -362,6 +382,13 @@ void transaction::store_bytes(void* at, const void* from, std::size_t bytes) {
     auto* to = static_cast<std::byte*>(at);
     const auto* in = static_cast<const std::byte*>(from);
     while (bytes != 0) {
+        const bool is_line = bytes >= line_size && reinterpret_cast<u64>(to) % line_size == 0;
+        if (is_line && context::of(*this).store_line(to, in)) {
+            to += line_size;
+            in += line_size;
+            bytes -= line_size;
+            continue;
+        }
         const unsigned piece = piece_at(reinterpret_cast<u64>(to), bytes);
         u64 value = 0;
         std::memcpy(&value, in, piece);

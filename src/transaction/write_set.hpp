@@ -18,10 +18,17 @@
 
 namespace hf {
 
+/// The mask of a line whose words were all stored to.
+inline constexpr u8 all_words = 0xff;
+
 /// Calls f(i) for each set bit i of the mask, in order. No branch for a clear bit, since the set
-/// ones are unpredictable.
+/// ones are unpredictable; but for a whole line a loop that the compiler unrolls.
 template <class F>
 void each_word(u8 mask, F&& f) {
+    if (mask == all_words) {
+        for (unsigned i = 0; i < 8; ++i) f(i);
+        return;
+    }
     for (unsigned left = mask; left != 0; left &= left - 1) {
         f(static_cast<unsigned>(std::countr_zero(left)));
     }

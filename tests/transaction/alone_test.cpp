@@ -2,6 +2,7 @@
 // (detail::isolation).
 #include "region_of_words.hpp"
 
+#include <array>
 #include <thread>
 
 namespace hf::test {
@@ -90,6 +91,20 @@ TEST_F(of_one_thread, in_place_stores_are_there_at_once_and_cost_no_fence) {
         EXPECT_EQ(t.load(r->word(0)), u64{1} << 56 | 7);
     }));
     EXPECT_EQ(thread_persist_counters().fences, before);
+}
+
+TEST_F(of_one_thread, whole_lines_have_copies_alone_and_none_in_place) {
+    for (const detail::isolation kept : {alone, in_place}) {
+        std::filesystem::remove(file);
+        const auto r = open(kept);
+        const std::array<u64, 16> lines{5, 5, 5, 5, 5, 5, 5, 5, 6};
+        must(r->all().atomic([&](transaction& t) {
+            t.store_bytes(r->word(0), lines.data(), sizeof lines);
+            EXPECT_EQ(t.load(r->word(8)), 6U);
+            EXPECT_EQ(r->now(8), kept == in_place ? 6U : 0U);
+        }));
+        EXPECT_EQ(r->now(7), 5U);
+    }
 }
 
 TEST_F(of_one_thread, in_place_memory_is_taken_without_a_record) {

@@ -4,6 +4,7 @@
 #include "region_of_words.hpp"
 #include "transaction/ownership.hpp"
 
+#include <array>
 #include <string>
 #include <vector>
 
@@ -265,6 +266,75 @@ TEST_P(commit_of, bytes_are_loaded_stored_and_moved) {
         t.move_bytes(bytes + 1, bytes + 5, text.size());
     }));
     EXPECT_EQ(std::string(bytes + 1, text.size()), text);
+}
+
+TEST_P(commit_of, whole_lines_and_words_of_them_are_stored_in_the_order_of_the_program) {
+    auto r = open();
+    constexpr u64 words = 64;
+    std::vector<u64> long_piece(words);
+    for (u64 i = 0; i < words; ++i) long_piece[i] = 100 + i;
+    must(r->all().atomic([&](transaction& t) {
+        t.store(r->word(11), 1);
+        t.store_bytes(r->word(3), long_piece.data(), words * 8);  // neither begins nor ends a line
+        t.store(r->word(20), 2);
+        EXPECT_EQ(t.load(r->word(11)), 108U);
+        EXPECT_EQ(t.load(r->word(20)), 2U);
+        EXPECT_EQ(r->now(12), 0U) << "not before the commit";
+    }));
+    for (u64 i = 0; i < words + 6; ++i) {
+        const bool is_in = i >= 3 && i < 3 + words;
+        ASSERT_EQ(r->now(i), i == 20 ? 2 : is_in ? 97 + i : 0) << i;
+    }
+    const auto aborted = r->all().atomic([&](transaction& t) {
+        t.store_bytes(r->word(0), long_piece.data(), words * 8);
+        transaction::abort();
+    });
+    ASSERT_FALSE(aborted);
+    EXPECT_EQ(r->now(8), 105U);
+    crash(r);
+    r = open();
+    EXPECT_EQ(r->now(10), 107U);
+    EXPECT_EQ(r->now(20), 2U);
+}
+
+TEST_P(commit_of, whole_lines_of_a_new_block_are_there_whether_it_is_the_newest_or_not) {
+    auto r = open();
+    const std::vector<u64> piece(32, 7);
+    must(r->all().atomic([&](transaction& t) {
+        std::byte* const one = t.allocate(256);
+        t.store_bytes(one, piece.data(), 64);
+        std::byte* const other = t.allocate(256);
+        t.store_bytes(one + 64, piece.data(), 192);
+        t.store_bytes(other, piece.data(), 256);
+        EXPECT_EQ(t.load(reinterpret_cast<u64*>(one + 128)), 7U);
+        EXPECT_EQ(t.load(reinterpret_cast<u64*>(other + 128)), 7U);
+        t.store(r->word(0), r->up->file().offset_of(one));
+        t.store(r->word(1), r->up->file().offset_of(other));
+    }));
+    crash(r);
+    r = open();
+    for (const u64 block : {r->now(0), r->now(1)}) {
+        for (u64 i = 0; i < 32; ++i) ASSERT_EQ(r->up->file().at<u64>(block)[i], 7U) << i;
+    }
+}
+
+TEST_P(commit_of, whole_lines_are_refused_where_words_are) {
+    const auto r = open();
+    alignas(line_size) std::array<std::byte, 128> elsewhere{};
+    const auto store_to = [&](void* at) {
+        return [&r, at](transaction& t) {
+            const std::array<u64, 8> line{1};
+            t.store_bytes(at, line.data(), line_size);
+            static_cast<void>(r);
+        };
+    };
+    const auto code_of = [](const auto& done) { return done ? errc::io : done.error().code; };
+    std::byte* const base = r->up->file().base();
+    EXPECT_EQ(code_of(r->all().read(store_to(r->word(0)))), errc::usage);
+    EXPECT_EQ(code_of(r->all().atomic(store_to(elsewhere.data()))), errc::usage);
+    EXPECT_EQ(code_of(r->all().atomic(store_to(base + 128))), errc::corrupt) << "the header";
+    EXPECT_EQ(code_of(r->all().atomic(store_to(base + r->up->file().size()))), errc::corrupt);
+    must(r->all().atomic(store_to(base + r->up->file().size() - line_size)));
 }
 
 TEST_P(commit_of, long_pieces_move_over_themselves) {

@@ -1,4 +1,5 @@
 // The shadow engine: what it writes, where it writes it, and what it makes of damage.
+#include "full_disk.hpp"
 #include "persist/counters.hpp"
 #include "region_of_words.hpp"
 #include "transaction/shadow_recovery.hpp"
@@ -408,6 +409,43 @@ TEST_F(shadow_engine, two_second_slots_of_one_page_are_refused) {
     });
     ASSERT_FALSE(done);
     EXPECT_EQ(done.error().code, errc::corrupt);
+}
+
+// The second attempt aborts, so no commit gives back what the first one took.
+TEST_F(shadow_engine, an_attempt_that_waits_for_room_in_its_log_gives_its_slots_back) {
+    region_of_words::how h = shadow();
+    h.initial_size = u64{16} << 20;
+    h.max_size = u64{256} << 20;
+    const auto r = std::make_unique<region_of_words>(file, h);
+    static constexpr u64 block = 60'000;
+    static constexpr u64 pages_of_block = 14;
+    std::vector<std::byte*> blocks(100);
+    must(r->all().atomic([&](transaction& t) {
+        for (std::byte*& b : blocks) b = t.allocate(block);
+    }));
+    const auto word = [&](u64 page) {
+        std::byte* const b = blocks[page / pages_of_block];
+        return reinterpret_cast<u64*>(b + page % pages_of_block * shadow::page_size);
+    };
+    // A word of its record a page, where room for three is asked for.
+    const u64 many = blocks.size() * pages_of_block - 20;
+    unsigned attempts = 0;
+    const auto store_to = [&](u64 more, unsigned allowed) {
+        attempts = 0;
+        return r->all().atomic([&](transaction& t) {
+            if (++attempts > allowed) transaction::abort();
+            for (u64 page = 0; page < many; ++page) t.store(word(page), more);
+            t.store(word(many + more), more);
+        });
+    };
+    must(store_to(0, 100));
+    const full_disk full;
+    u64 more = 1;
+    while (more < 20 && store_to(more, 1)) ++more;
+    ASSERT_EQ(attempts, 2U) << "the log was never full";
+    const engine_numbers now = r->up->engine_numbers_now();
+    EXPECT_EQ(now.free_slots + used_slots(r->up->file()).size(), now.slots);
+    must(store_to(more, 100));
 }
 
 TEST_F(shadow_engine, a_region_without_room_for_second_slots_is_refused_when_it_is_made) {
