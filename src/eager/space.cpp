@@ -3,6 +3,7 @@
 #include "base/check.hpp"
 #include "eager/eager_area.hpp"
 #include "epoch/epoch_area.hpp"
+#include "epoch/session_begin.hpp"
 #include "persist/persist_point.hpp"
 
 #include <utility>
@@ -124,6 +125,15 @@ result<void> eager_space::read_epochs(std::chrono::microseconds length) {
     return {};
 }
 
+/// The first epoch after those that a crash of a session on a journalled image may have taken
+/// (session_begin.hpp); nullopt: there was no such crash.
+result<std::optional<u64>> eager_space::epochs_lost_before() const {
+    if (file().was_clean() || !layout::is_journalled(file().super())) return std::nullopt;
+    const auto begin = begin_of_session(file());
+    if (!begin) return tl::unexpected(begin.error());
+    return begin->first;
+}
+
 result<void> eager_space::begin_session() {
     if (file().read_only()) return {};
     if (epochs_) {  // no volatile leftovers in the caches: memory was private to the dead process
@@ -132,9 +142,12 @@ result<void> eager_space::begin_session() {
         return ok;
     }
     is_after_a_kill_.store(!file().created() && !file().was_clean(), std::memory_order_release);
-    auto ok = file().update_super([](layout::superblock& s) {
+    const auto lost = epochs_lost_before();
+    if (!lost) return tl::unexpected(lost.error());
+    auto ok = file().update_super([&](layout::superblock& s) {
         s.generation += 1;
         s.clean = 0;
+        if (*lost) change_epoch_area(s, [&](epoch_area& e) { e.first_epoch_of_session = **lost; });
     });
     if (!ok) return ok;
     HF_PERSIST_POINT("eager O1: the generation is durable before a lock of it is taken");

@@ -170,6 +170,7 @@ class eager_space {
     [[nodiscard]] result<void> bring_up(const eager_options& options,
                                         const structures& open_structures);
     [[nodiscard]] result<void> read_epochs(std::chrono::microseconds length);
+    [[nodiscard]] result<std::optional<u64>> epochs_lost_before() const;
     [[nodiscard]] result<void> begin_session();
     [[nodiscard]] u64 roots() const noexcept;
     [[nodiscard]] result<void> check_all_are_open() const;

@@ -5,6 +5,7 @@
 #include "base/damage.hpp"
 #include "epoch/capture.hpp"
 #include "epoch/epoch_area.hpp"
+#include "epoch/session_begin.hpp"
 #include "epoch/write_back.hpp"
 #include "persist/persist_point.hpp"
 #include "persist/trace.hpp"
@@ -73,29 +74,10 @@ result<void> epoch_manager::read_epochs() {
         current_ = 1;
         return {};
     }
-    auto record = layout::epoch_record_load(region_.header().epoch);
-    if (!record) {
-        error e = record.error();
-        e.where = region_.path().string() + (e.where.empty() ? "" : " " + e.where);
-        return failure(std::move(e));
-    }
-    const layout::superblock& super = region_.super();
-    const epoch_area area = epoch_area_of(super);
-    const u64 newest = std::max<u64>(*record, area.first_epoch_of_session);
-    if (std::max(newest, area.clean_epoch) > max_epoch) {
-        return failure({errc::corrupt, "read the region's epochs", region_.path().string(),
-                        "epoch " + std::to_string(std::max(newest, area.clean_epoch)) +
-                            " is later than any program can have reached",
-                        "restore the file from a backup"});
-    }
-    if (region_.was_clean()) {
-        current_ = newest;
-    } else if (layout::is_journalled(super)) {  // whole epochs are lost, but not their numbers
-        current_ = newest + capture::most_under_way() + 1;
-    } else {
-        interrupted_ = newest;
-        current_ = newest + 1;
-    }
+    const auto begin = begin_of_session(region_);
+    if (!begin) return tl::unexpected(begin.error());
+    current_ = begin->first;
+    interrupted_ = begin->interrupted;
     commits_.start(current_ - 1);
     return {};
 }

@@ -1,4 +1,5 @@
 #include "alloc/swept/audit_view.hpp"
+#include "epoch/capture.hpp"
 #include "list_fixture.hpp"
 
 #include <array>
@@ -125,6 +126,32 @@ TEST_F(eager_regions, know_that_they_are_behind_a_kill_until_they_are_swept) {
     f.kill();
     f.open(sweeping::by_hand);
     EXPECT_TRUE(f.space->is_after_a_kill()) << "this time it was not";
+}
+
+// N1 of epoch_manager.hpp: tickets of the first session may name them.
+TEST_F(eager_regions, a_session_without_epochs_skips_those_that_a_crash_has_taken) {
+    std::unique_ptr<eager_stack> stack;
+    const auto open = [&](image_kind image) {
+        eager_options o;
+        o.region.kind = discipline::eager;
+        o.region.initial_size = u64{1} << 20;
+        o.region.medium = medium_kind::shm;
+        o.region.image = image;
+        o.epoch = no_clock;
+        return must(eager_space::open(file, o, {}, [&](eager_space& s) -> result<void> {
+            stack = must(eager_stack::open(s));
+            return {};
+        }));
+    };
+    auto space = open(image_kind::journalled);
+    stack->push(1);
+    const u64 running = space->current_epoch();
+    space.reset();  // killed
+    space = open(image_kind::shared);
+    must(space->close());
+    space.reset();
+    space = open(image_kind::journalled);
+    EXPECT_GT(space->current_epoch(), running + capture::most_under_way());
 }
 
 TEST_F(eager_regions, reuse_after_a_crash_what_nothing_reaches) {
