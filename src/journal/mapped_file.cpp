@@ -96,16 +96,23 @@ result<void> mapped_file::read(u64 offset, std::span<std::byte> into) {
     return {};
 }
 
+// A sync that another one overtakes does not say which length is durable: it may have read an older
+// one, and the file may have been cut in between.
 result<void> mapped_file::sync() {
-    const auto bytes = size();
-    if (!bytes) return tl::unexpected(bytes.error());
+    u64 mine = 0;
+    u64 length = 0;
     {
         const ranked_guard lock(lock_rank::journal_file, mutex_);
+        const auto bytes = size();
+        if (!bytes) return tl::unexpected(bytes.error());
         if (*bytes == synced_bytes_) return {};
+        synced_bytes_ = unknown;
+        length = *bytes;
+        mine = ++syncs_;
     }
     if (auto ok = file_.sync(); !ok) return ok;
     const ranked_guard lock(lock_rank::journal_file, mutex_);
-    synced_bytes_ = *bytes;
+    if (mine == syncs_) synced_bytes_ = length;
     return {};
 }
 

@@ -55,7 +55,9 @@ class mapped_file final : public block_file {
     std::mutex mutex_;                ///< guards the fields below
     std::vector<std::byte*> mapped_;  ///< by number of the piece; nullptr: not yet
     u64 known_bytes_ = 0;             ///< the file is at least that long
-    u64 synced_bytes_ = 0;            ///< its length at the last sync
+    static constexpr u64 unknown = ~u64{0};
+    u64 synced_bytes_ = 0;  ///< its length at the last sync that none overtook
+    u64 syncs_ = 0;         ///< begun
 };
 
 }  // namespace hf::journal

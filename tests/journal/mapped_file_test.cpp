@@ -117,6 +117,18 @@ TEST_F(mapped_file, a_sync_reaches_the_kernel_after_the_length_changed_and_at_no
     EXPECT_EQ(syncs(), 2U);
 }
 
+TEST_F(mapped_file, a_sync_that_failed_is_not_forgotten_when_the_length_is_the_former_one) {
+    ASSERT_TRUE(file.sync());
+    ASSERT_TRUE(file.extend(file_bytes + 4096));
+    say(kernel::failing("fdatasync", EIO));
+    ASSERT_FALSE(file.sync());
+    {
+        const kernel::aside quiet;
+        ASSERT_EQ(::ftruncate(fd, file_bytes), 0);
+    }
+    EXPECT_FALSE(file.sync()) << "the file's length on the medium may be either";
+}
+
 TEST_F(mapped_file, writes_back_and_fences_each_write_where_the_medium_flushes) {
     const medium pmem(medium_kind::shm, best_flush_instruction(), 0);
     journal::mapped_file flushed(fd, "the file", pmem, piece);
