@@ -8,7 +8,7 @@ constexpr u64 word_bytes = 8;
 }  // namespace
 
 log_machine::log_machine(const hardware& h, u64 pages, const std::vector<log_config>& logs)
-    : pages_(pages), tlbs_(h), caches_(h), clock_(h.takes, common_), updated_(pages) {
+    : pages_(pages), tlbs_(h), caches_(h), clock_(h.takes), updated_(pages) {
     HF_CHECK(h.cores == 1, "the logs are simulated for one core");
     for (const log_config& l : logs) logs_.emplace_back(l, h.takes);
 }
@@ -44,11 +44,10 @@ bool log_machine::store(unsigned core, u64 address, unsigned bytes) {
     return true;
 }
 
-bool log_machine::access(unsigned core, u64 address, bool is_store) {
+void log_machine::access(unsigned core, u64 address, bool is_store) {
     const bool persistent = is_persistent(address);
     translate(core, page_of(address), !is_store);
     clock_.accessed(caches_.access(core, address / line_size, is_store), persistent);
-    return true;
 }
 
 void log_machine::translate(unsigned core, u64 page, bool is_load) {
@@ -86,7 +85,7 @@ void log_machine::append(log_state& l, u64 bytes) {
 }
 
 void log_machine::flush_log(log_state& l, u64 lines, source s) {
-    l.n.flushes[static_cast<std::size_t>(s)] += lines;
+    l.flushes[static_cast<std::size_t>(s)] += lines;
     for (u64 i = 0; i < lines; ++i) {
         l.clock.flush();
         if (&l == &logs_.front()) {
@@ -137,7 +136,7 @@ void log_machine::commit_one(log_state& l, u64 data_lines) {
         flush_log(l, 1, source::marker);
         l.clock.fence();
     }
-    l.n.flushes[static_cast<std::size_t>(source::data)] += data_lines;
+    l.flushes[static_cast<std::size_t>(source::data)] += data_lines;
     if (l.how.is_redo) {
         l.clock.in_background(0, data_lines);
         return;
@@ -159,7 +158,7 @@ void log_machine::abort(unsigned core) {
     for (log_state& l : logs_) {
         l.pending = 0;
         if (l.how.is_redo || c.lines == 0) continue;
-        l.n.flushes[static_cast<std::size_t>(source::data)] += c.lines;
+        l.flushes[static_cast<std::size_t>(source::data)] += c.lines;
         for (u64 i = 0; i < c.lines; ++i) l.clock.flush();
         l.clock.fence();
     }
@@ -168,21 +167,20 @@ void log_machine::abort(unsigned core) {
 
 counters log_machine::numbers(std::size_t log) const {
     counters n = common_;
-    const counters& own = logs_[log].n;
-    n.flushes = own.flushes;
-    n.fences = own.fences;
+    n.flushes = logs_[log].flushes;
     n.write_backs = caches_.write_backs() - write_backs_before_;
-    for (std::size_t m = 0; m < media.size(); ++m) {
-        n.ns[m] += own.ns[m];
-        n.fence_ns[m] += own.fence_ns[m];
-        n.background_ns[m] += own.background_ns[m];
-    }
+    clock_.add_to(n);
+    logs_[log].clock.add_to(n);
     return n;
 }
 
 void log_machine::reset_numbers() {
     common_ = {};
-    for (log_state& l : logs_) l.n = {};
+    clock_.reset();
+    for (log_state& l : logs_) {
+        l.flushes = {};
+        l.clock.reset();
+    }
     wear_.clear();
     write_backs_before_ = caches_.write_backs();
 }

@@ -48,9 +48,9 @@ class log_machine final : public sink {
 
    private:
     struct log_state {
-        explicit log_state(const log_config& c, const latencies& takes) : how(c), clock(takes, n) {}
+        explicit log_state(const log_config& c, const latencies& takes) : how(c), clock(takes) {}
         log_config how;
-        counters n;
+        decltype(counters::flushes) flushes{};
         core_clock clock;
         u64 at = 0;       ///< bytes, from the log's beginning
         u64 pending = 0;  ///< bytes of the running transaction's records
@@ -67,7 +67,7 @@ class log_machine final : public sink {
         if (is_persistent(address)) return address / shadow::page_size;
         return pages_ + (address - volatile_memory) / shadow::page_size;
     }
-    bool access(unsigned core, u64 address, bool is_store);
+    void access(unsigned core, u64 address, bool is_store);
     void translate(unsigned core, u64 page, bool is_load);
     void record(unsigned core, bool is_first_of_line);
     void append(log_state& l, u64 bytes);

@@ -46,7 +46,7 @@ class shadow_machine final : public sink {
           pages_(pages),
           tlbs_(c.on),
           caches_(c.on),
-          clock_(c.on.takes, n_),
+          clock_(c.on.takes),
           observer_(std::move(observer)) {
         if (c.on.cores > 1) mine_.resize(pages);
         observer_.journal_begins(sequence_);
@@ -99,9 +99,11 @@ class shadow_machine final : public sink {
     }
     [[nodiscard]] const page_state& page(u64 number) const { return pages_[number]; }
     [[nodiscard]] unsigned tlb_refs(u64 number) const { return tlbs_.refs(number); }
-    [[nodiscard]] const counters& numbers() {
-        n_.write_backs = caches_.write_backs() - write_backs_before_;
-        return n_;
+    [[nodiscard]] counters numbers() const {
+        counters n = n_;
+        n.write_backs = caches_.write_backs() - write_backs_before_;
+        clock_.add_to(n);
+        return n;
     }
     [[nodiscard]] wear_summary wear_of_lines() { return wear_.summary(); }
     [[nodiscard]] u64 entries() const noexcept { return entries_; }
@@ -109,6 +111,7 @@ class shadow_machine final : public sink {
     /// Counts from here on; the machine stays as it is.
     void reset_numbers() {
         n_ = {};
+        clock_.reset();
         n_.max_split_pages = entries_;
         write_backs_before_ = caches_.write_backs();
         wear_.clear();

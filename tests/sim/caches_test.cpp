@@ -150,22 +150,74 @@ TEST(caches, a_store_takes_the_line_from_other_cores) {
     EXPECT_NE(c.access(0, 1, false), caches::found::l1);
 }
 
-TEST(core_clock, takes_longer_for_each_level_that_is_farther_away) {
+counters counted_by(const core_clock& clock) {
     counters n;
+    clock.add_to(n);
+    return n;
+}
+
+TEST(core_clock, takes_longer_for_each_level_that_is_farther_away) {
     const latencies takes;
-    core_clock clock(takes, n);
+    core_clock clock(takes);
     double sum = 0;
     const auto expect_of = [&](caches::found where, double ns) {
         clock.accessed(where, true);
         sum += takes.access + ns;
-        EXPECT_DOUBLE_EQ(n.ns[dram], sum);
+        EXPECT_DOUBLE_EQ(counted_by(clock).ns[dram], sum);
     };
     expect_of(caches::found::l1, 0);
     expect_of(caches::found::l2, takes.l2);
     expect_of(caches::found::llc, takes.llc);
-    EXPECT_EQ(n.memory_reads, 0U);
+    EXPECT_EQ(counted_by(clock).memory_reads, 0U);
     expect_of(caches::found::memory, takes.llc + media[dram].read_ns);
-    EXPECT_EQ(n.memory_reads, 1U);
+    EXPECT_EQ(counted_by(clock).memory_reads, 1U);
+}
+
+TEST(core_clock, reads_volatile_memory_from_dram_whatever_the_medium_is) {
+    const latencies takes;
+    core_clock clock(takes);
+    clock.accessed(caches::found::memory, false);
+    const counters n = counted_by(clock);
+    for (const double ns : n.ns)
+        EXPECT_DOUBLE_EQ(ns, takes.access + takes.llc + media[dram].read_ns);
+    for (const double ns : n.memory_ns) EXPECT_DOUBLE_EQ(ns, media[dram].read_ns);
+    clock.accessed(caches::found::memory, true);
+    EXPECT_DOUBLE_EQ(counted_by(clock).memory_ns[pcm], media[dram].read_ns + media[pcm].read_ns);
+}
+
+TEST(core_clock, waits_at_a_fence_for_the_lines_since_the_fence_before) {
+    const latencies takes;
+    core_clock clock(takes);
+    for (unsigned i = 0; i < takes.banks + 1; ++i) clock.flush();
+    clock.fence();
+    EXPECT_DOUBLE_EQ(counted_by(clock).fence_ns[pcm], takes.fence + 2 * media[pcm].write_ns);
+    clock.fence();
+    EXPECT_DOUBLE_EQ(counted_by(clock).fence_ns[pcm], 2 * takes.fence + 2 * media[pcm].write_ns);
+    EXPECT_EQ(counted_by(clock).fences, 2U);
+    EXPECT_DOUBLE_EQ(counted_by(clock).ns[pcm],
+                     (takes.banks + 1) * takes.flush + counted_by(clock).fence_ns[pcm]);
+    clock.flush();
+    clock.reset();
+    clock.fence();
+    EXPECT_DOUBLE_EQ(counted_by(clock).ns[dram], takes.fence + media[dram].write_ns)
+        << "the line was under way";
+}
+
+TEST(core_clock, counts_translations_messages_and_background_work) {
+    const latencies takes;
+    core_clock clock(takes);
+    clock.translated(tlbs::found::first);
+    EXPECT_EQ(counted_by(clock).ns[dram], 0);
+    clock.translated(tlbs::found::second);
+    clock.translated(tlbs::found::nowhere);
+    clock.message();
+    EXPECT_DOUBLE_EQ(counted_by(clock).ns[sttm],
+                     takes.second_level_tlb + takes.page_walk + takes.message);
+    clock.in_background(2, 3);
+    EXPECT_DOUBLE_EQ(counted_by(clock).background_ns[sttm],
+                     2 * media[sttm].read_ns + 3 * media[sttm].write_ns);
+    EXPECT_DOUBLE_EQ(counted_by(clock).ns[sttm],
+                     takes.second_level_tlb + takes.page_walk + takes.message);
 }
 
 }  // namespace

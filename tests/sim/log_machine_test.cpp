@@ -65,6 +65,19 @@ TEST(log_machine, a_transaction_that_reads_flushes_nothing) {
     EXPECT_EQ(m.numbers(0).transactions, 1U);
 }
 
+TEST(log_machine, writes_each_updated_line_once_a_transaction) {
+    log_machine m({}, 16, {{false, g::line, p::aligned, 0, 0}});
+    for (int turn = 0; turn < 2; ++turn) {
+        m.begin(0);
+        for (u64 page = 0; page < 3; ++page) m.store(0, page * 4096, 8);
+        m.commit(0);
+    }
+    const wear_summary w = m.wear_of_lines();
+    EXPECT_EQ(w.lines, 3U + 6U) << "of data, and of the log";
+    EXPECT_EQ(w.writes, 2 * 3U + 6U);
+    EXPECT_EQ(w.worst, 2U);
+}
+
 TEST(log_machine, an_undo_log_restores_what_a_redo_log_forgets) {
     log_machine m({}, 16, {log_config{}, {true, g::line, p::batched, 16, 1}});
     m.begin(0);
