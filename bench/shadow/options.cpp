@@ -63,7 +63,9 @@ CLI::App* shadow_bench_parser::add_to(CLI::App& bench) {
     verb->add_option("--stack-pages", r.o.stack_pages, "Regular stores an operation, a page each")
         ->check(CLI::Range(0U, 64U))
         ->capture_default_str();
-    verb->add_flag("--speed", r.o.measures_speed, "Accesses a second that each machine simulates");
+    verb->add_flag("--speed", r.o.measures_speed,
+                   "Accesses a second that each machine simulates, and how much slower a\n"
+                   "program runs that is simulated");
     verb->add_option("--aborts", r.o.aborts_in_1000,
                      "Synthetic transactions, so many of 1,000 of which abort")
         ->check(CLI::Range(0U, 1000U));

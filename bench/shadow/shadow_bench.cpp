@@ -88,6 +88,7 @@ class shadow_measurement {
         } else {
             if (o_.measures_speed) {
                 json_["speed"] = nlohmann::json::array();
+                json_["slowdown"] = nlohmann::json::array();
                 speed_of_synthetic();
             }
             if (o_.aborts_in_1000 != 0) synthetic();
@@ -228,6 +229,39 @@ class shadow_measurement {
                 one(structure, w, draw, o_.at_once.front(), made, 0);
             }
             speed(name_of(w), spread, structure.pages(), made);
+            slowdown(structure, w, spread);
+        }
+    }
+    /// Processor time of the structure's transactions, in nanoseconds.
+    double time_of(traced_structure& structure, shadow_work w, const key_spread& spread,
+                   sim::sink* to) {
+        key_source draw(spread, structure.keys(), o_.seed);
+        std::vector<std::vector<u64>> all(o_.transactions);
+        for (std::vector<u64>& keys : all) {
+            const u64 n = o_.at_once.front() * (w == shadow_work::sps ? 2 : 1);
+            for (u64 i = 0; i < n; ++i) keys.push_back(draw());
+        }
+        structure.trace_to(to, 0);
+        const u64 start = thread_cpu_ns();
+        for (const std::vector<u64>& keys : all) structure.transaction(keys);
+        const u64 took = thread_cpu_ns() - start;
+        structure.trace_to(nullptr, 0);
+        return static_cast<double>(std::max<u64>(1, took));
+    }
+    /// A program that is simulated while it runs, against the program alone.
+    void slowdown(traced_structure& structure, shadow_work w, const key_spread& spread) {
+        static_cast<void>(time_of(structure, w, spread, nullptr));  // touches memory
+        const double alone = time_of(structure, w, spread, nullptr);
+        for (const std::string& name : o_.machines) {
+            sim::shadow_machine<> machine(find_machine(name)->config, structure.pages());
+            static_cast<void>(time_of(structure, w, spread, &machine));
+            const double times = time_of(structure, w, spread, &machine) / alone;
+            json_["slowdown"].push_back({{"work", name_of(w)},
+                                         {"machine", name},
+                                         {"spread", spread.name},
+                                         {"times slower", times}});
+            out_ << fmt::format("{}, {}, {}: {:.1f} times slower than without the simulator\n",
+                                name_of(w), name, spread.name, times);
         }
     }
     /// Accesses a second of processor time, made before and replayed.

@@ -145,8 +145,19 @@ def of_speed(r):
         least, most = min(found, key=found.get), max(found, key=found.get)
         return at_least(exactly(found[least]), 10e6), \
             f"{found[least] / 1e6:.1f} million ({least}) to {found[most] / 1e6:.1f} ({most})"
+
+    def slowdown():
+        rows = r.entry("speed")["output"].get("slowdown")
+        if not rows:
+            raise NotMeasured("no program was simulated while it ran")
+        worst = max(rows, key=lambda one: one["times slower"])
+        return at_most(exactly(worst["times slower"]), 100), \
+            f"{worst['times slower']:.0f} times at most ({worst['work']} {worst['spread']} " \
+            f"{worst['machine']})"
     return [judge("speed", "(not the paper's) ten million accesses a second on one core",
-                  "at least 10 million", rate)]
+                  "at least 10 million", rate),
+            judge("speed", "(not the paper's) a program that is simulated while it runs takes at "
+                  "most 100 times as long", "at most 100 times", slowdown)]
 
 
 def of_rollback(r):

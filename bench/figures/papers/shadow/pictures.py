@@ -235,9 +235,16 @@ def speed(r):
     lines = [Series(m, [f"{one['work']} {one['spread']}" for one in rows if one["machine"] == m],
                     [one["accesses a second"] for one in rows if one["machine"] == m])
              for m in (OSP, STLB)]
+    online = r.entry("speed")["output"].get("slowdown", [])
+    slower = [Series(m, [f"{one['work']} {one['spread']}" for one in online
+                         if one["machine"] == m],
+                     [one["times slower"] for one in online if one["machine"] == m])
+              for m in (OSP, STLB)]
     return Figure("speed", PARTS["speed"],
                   [bars("accesses replayed from memory, processor time", "accesses a second",
-                        lines)], caption(r, "speed"))
+                        lines),
+                   bars("structures simulated while they run, processor time",
+                        "times slower than alone", slower)], caption(r, "speed"))
 
 
 MAKERS = {"4a": against_undo, "4b": by_source, "1": misses, "baselines": baselines, "time": time,
