@@ -4,7 +4,7 @@
 // write is under way until the next fence, which waits for all of them: the medium writes `banks`
 // lines at the same time. Work in the background adds to counters::background_ns, no core's time.
 //
-// Events are counted, and times computed when they are asked for: an event is one increment, where
+// Events are counted, and times are computed when they are read: an event is one increment, where
 // sums of three media would wait for each other.
 #pragma once
 

@@ -427,7 +427,7 @@ TEST_F(shadow_engine, an_attempt_that_waits_for_room_in_its_log_gives_its_slots_
         std::byte* const b = blocks[page / pages_of_block];
         return reinterpret_cast<u64*>(b + page % pages_of_block * shadow::page_size);
     };
-    // A word of its record a page, where room for three is asked for.
+    // The record takes a word a page, and must find room for three.
     const u64 many = blocks.size() * pages_of_block - 20;
     unsigned attempts = 0;
     const auto store_to = [&](u64 more, unsigned allowed) {
