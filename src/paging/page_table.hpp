@@ -52,6 +52,10 @@ class page_table {
     static constexpr u64 swapped = u64{1} << 62;
     static constexpr u64 of_file = u64{1} << 61;
     static constexpr u64 write_protected = u64{1} << 57;
+    /// A kernel that has no descriptors for the pages of persistent memory does not set of_file for
+    /// them: on DAX clean pages then count as copies. They are compared with the file
+    /// (page_tracker.hpp) or dropped (private_pages.hpp) without need, which loses nothing.
+    ///
     /// A page that was protected (written_pages.hpp) and dropped leaves a mark, which is shown as
     /// swapped. A page that was protected and then swapped out looks the same: it takes no memory,
     /// and was not stored to since.
