@@ -49,8 +49,8 @@ def small(r):
                                  for w in SMALL]) for row in ROWS if row != ORIGINAL], y_log=True)
               for t in THREADS]
     return Figure("small", PARTS["small"], panels, caption(r, SMALL[0]),
-                  "These programs do nothing but take locks and store: what a section costs shows "
-                  "more than in any real program.")
+                  "These programs only take locks and store, so the cost of a section weighs more "
+                  "in them than in a real program.")
 
 
 def counts(r):

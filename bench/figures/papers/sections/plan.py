@@ -1,4 +1,4 @@
-"""What is run for which figure: a run of `holdfast bench sections` a workload."""
+"""The runs that each figure needs: a run of `holdfast bench sections` a workload."""
 
 from measure import Measurement
 
@@ -19,7 +19,7 @@ THREADS = [1, 2, 4]
 PARTS = {
     "4": "Time of dedup for each number of threads",
     "small": "Time of small programs, against the original",
-    "counts": "What the programs do, and what graph mode logs of it",
+    "counts": "Stores and sections of the programs, and log entries of graph mode",
     "persistence": "Flushes and fences a section",
     "disk": "Against mmap and msync on a disk",
 }
