@@ -17,6 +17,11 @@ thread_table::thread_table() {
     for (u32 i = 0; i < max_threads; ++i) records_[i].index = i;
 }
 
+thread_table::~thread_table() {
+    for (u32 i = 0; i < max_threads; ++i) records_[i].~thread_record();
+    ::munmap(static_cast<void*>(records_), max_threads * sizeof(thread_record));
+}
+
 thread_record& thread_table::claim() {
     const auto me = static_cast<pid_t>(::syscall(SYS_gettid));
     for (u32 i = 0; i < max_threads; ++i) {

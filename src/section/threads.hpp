@@ -63,6 +63,8 @@ class thread_table {
     thread_table();
     thread_table(const thread_table&) = delete;
     thread_table& operator=(const thread_table&) = delete;
+    /// No thread has a record any more. The runtime's table lives as long as the process.
+    ~thread_table();
 
     /// A record for the calling thread.
     [[nodiscard]] thread_record& claim();
