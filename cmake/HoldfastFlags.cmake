@@ -30,6 +30,11 @@ endif()
 if(HF_SANITIZE)
   add_compile_options(-fsanitize=${HF_SANITIZE} -fno-omit-frame-pointer -fno-sanitize-recover=all)
   add_link_options(-fsanitize=${HF_SANITIZE})
+  if(HF_SANITIZE MATCHES "address" AND HF_SANITIZE MATCHES "undefined")
+    # An access through a null pointer, or to an object that is none, ends the program in
+    # AddressSanitizer as well. To check each pointer for it first is a sixth of what a build takes.
+    add_compile_options(-fno-sanitize=null,vptr,object-size)
+  endif()
 endif()
 
 if(HF_PERSIST_POINTS)

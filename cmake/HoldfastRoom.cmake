@@ -89,7 +89,7 @@ endfunction()
 #
 # Whether a build without sanitizers would repeat what a build with them has shown: the test has one
 # thread and no label but its room's, and its sources do not ask whether they are sanitized
-# (tests/support/effort.hpp), so it does the same work there.
+# (tests/support/effort.hpp: effort of two numbers, scaled), so it does the same work there.
 function(hf_sanitizers_suffice out labels sources)
   set(${out} OFF PARENT_SCOPE)
   list(LENGTH labels count)
@@ -100,7 +100,7 @@ function(hf_sanitizers_suffice out labels sources)
     get_filename_component(file "${source}" ABSOLUTE)
     if(EXISTS "${file}")
       file(STRINGS "${file}" asks LIMIT_COUNT 1
-        REGEX "effort\\(|is_sanitized|__SANITIZE_|has_feature|best_flush_instruction")
+        REGEX "effort\\([^()]*,|scaled\\(|is_sanitized|__SANITIZE_|has_feature")
       if(asks)
         return()
       endif()
@@ -143,13 +143,13 @@ function(hf_test name)
   target_link_libraries(${name} PRIVATE hf_headers ${arg_USES} ${arg_LINKS} hf_test_support)
   target_include_directories(${name} PRIVATE
     "${PROJECT_SOURCE_DIR}/src" "${PROJECT_SOURCE_DIR}/tests")
+  set(kind tests)
   if(HF_HOT_TESTS)
-    hf_compiled_as(${name} ${HF_HOT_TESTS})
-  else()
-    hf_compiled_as(${name} tests)
-    if(TARGET hf_test_headers)
-      target_precompile_headers(${name} REUSE_FROM hf_test_headers)
-    endif()
+    set(kind ${HF_HOT_TESTS})
+  endif()
+  hf_compiled_as(${name} ${kind})
+  if(COMMAND hf_precompile_test)
+    hf_precompile_test(${name} ${kind})
   endif()
   hf_sanitizers_suffice(suffices "${labels}" "${arg_SOURCES}")
   if(suffices AND NOT HF_REPEAT_TESTS AND NOT arg_ALWAYS)

@@ -19,12 +19,23 @@ foreach(call IN ITEMS open openat fcntl ioctl lstat fstat fstatfs fchmod fsync f
   target_link_options(hf_test_kernel INTERFACE "LINKER:--wrap=${call}")
 endforeach()
 
-# A program, for its flags are to be those of programs.
-if("tests" IN_LIST HF_TOGETHER)
-  file(CONFIGURE OUTPUT test_headers.cpp CONTENT "int main() {}\n" @ONLY)
-  add_executable(hf_test_headers "${CMAKE_CURRENT_BINARY_DIR}/test_headers.cpp")
-  target_link_libraries(hf_test_headers PRIVATE hf_headers GTest::gtest)
-  hf_compiled_as(hf_test_headers tests)
-  target_precompile_headers(hf_test_headers PRIVATE
-    "${PROJECT_SOURCE_DIR}/tests/support/test_headers.hpp")
-endif()
+# hf_precompile_test(<test> <kind>): has it read the headers that most tests include as they were
+# compiled once for its kind of flags (hf_compiled_as).
+function(hf_precompile_test name kind)
+  if(NOT kind IN_LIST HF_TOGETHER)
+    return()
+  endif()
+  set(holder hf_test_headers_of_${kind})
+  if(NOT TARGET ${holder})
+    # A program, for its flags are to be those of programs.
+    file(CONFIGURE OUTPUT "${PROJECT_BINARY_DIR}/test_headers.cpp" CONTENT "int main() {}\n" @ONLY)
+    add_executable(${holder} "${PROJECT_BINARY_DIR}/test_headers.cpp")
+    target_link_libraries(${holder} PRIVATE hf_headers GTest::gtest)
+    target_include_directories(${holder} PRIVATE
+      "${PROJECT_SOURCE_DIR}/src" "${PROJECT_SOURCE_DIR}/tests")
+    hf_compiled_as(${holder} ${kind})
+    target_precompile_headers(${holder} PRIVATE
+      "${PROJECT_SOURCE_DIR}/tests/support/test_headers.hpp")
+  endif()
+  target_precompile_headers(${name} REUSE_FROM ${holder})
+endfunction()

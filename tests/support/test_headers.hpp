@@ -5,6 +5,9 @@
 #include <holdfast/options.hpp>
 #include <holdfast/result.hpp>
 
+#include "epoch/epoch_manager.hpp"
+#include "region/region.hpp"
+
 #include <gtest/gtest.h>
 
 #include <atomic>
