@@ -1,5 +1,7 @@
-// Races, step by step: a thread is stopped at a persist point while another one works.
+// Races, step by step: a thread is stopped at a persist point while another one works. And one at
+// full speed.
 #include "storm/crash_fixture.hpp"
+#include "support/effort.hpp"
 #include "sync_points.hpp"
 
 #include <thread>
@@ -167,6 +169,45 @@ TEST_P(race, an_epoch_is_announced_only_after_it_is_counted) {
     boundary.join();
     crash(evicted::nothing);
     expect_kept("cut after the epoch was counted");
+}
+
+TEST_F(crashing_map, an_extent_that_is_being_read_is_not_reused_when_its_neighbours_are) {
+    open({});
+    constexpr unsigned keys = 6;
+    std::atomic<bool> stop{false};
+    const auto write = [&](unsigned k, u64 n) {
+        const std::size_t size = 66'000 + n * 7919 % 150'000;
+        must(m()->put("large " + std::to_string(k), std::string(size, static_cast<char>(n))));
+    };
+    for (unsigned k = 0; k < keys; ++k) write(k, k);
+    std::vector<std::thread> readers;
+    for (unsigned t = 0; t < 2; ++t) {
+        readers.emplace_back([&, t] {
+            std::string out;
+            for (unsigned i = t; !stop; ++i) {
+                if (!must(m()->get("large " + std::to_string(i % keys), out))) continue;
+                EXPECT_EQ(out.find_first_not_of(out[0]), std::string::npos)
+                    << "a value that was overwritten while it was read";
+            }
+        });
+    }
+    std::thread boundaries([&] {
+        while (!stop) m().end_epoch();
+    });
+    const unsigned writes = scaled(3000);
+    for (u64 n = 0; n < writes && !HasFailure(); ++n) write(static_cast<unsigned>(n % keys), n);
+    stop = true;
+    for (auto& r : readers) r.join();
+    boundaries.join();
+    for (unsigned k = 0; k < keys; ++k) {
+        std::string out;
+        if (must(m()->get("large " + std::to_string(k), out))) {
+            note(0, "large " + std::to_string(k), out);
+        }
+    }
+    end_epoch();
+    crash(evicted::nothing);
+    expect_kept("after all");
 }
 
 INSTANTIATE_TEST_SUITE_P(with, race, ::testing::Bool(), name_of_kind);

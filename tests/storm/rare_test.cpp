@@ -214,44 +214,5 @@ TEST_F(rare, a_pass_that_is_stopped_anywhere_has_done_no_harm) {
     }
 }
 
-TEST_F(rare, an_extent_that_is_being_read_is_not_reused_when_its_neighbours_are) {
-    open({});
-    constexpr unsigned keys = 6;
-    std::atomic<bool> stop{false};
-    const auto write = [&](unsigned k, u64 n) {
-        const std::size_t size = 66'000 + n * 7919 % 150'000;
-        must(m()->put("large " + std::to_string(k), std::string(size, static_cast<char>(n))));
-    };
-    for (unsigned k = 0; k < keys; ++k) write(k, k);
-    std::vector<std::thread> readers;
-    for (unsigned t = 0; t < 2; ++t) {
-        readers.emplace_back([&, t] {
-            std::string out;
-            for (unsigned i = t; !stop; ++i) {
-                if (!must(m()->get("large " + std::to_string(i % keys), out))) continue;
-                EXPECT_EQ(out.find_first_not_of(out[0]), std::string::npos)
-                    << "a value that was overwritten while it was read";
-            }
-        });
-    }
-    std::thread boundaries([&] {
-        while (!stop) m().end_epoch();
-    });
-    const unsigned writes = scaled(3000);
-    for (u64 n = 0; n < writes && !HasFailure(); ++n) write(static_cast<unsigned>(n % keys), n);
-    stop = true;
-    for (auto& r : readers) r.join();
-    boundaries.join();
-    for (unsigned k = 0; k < keys; ++k) {
-        std::string out;
-        if (must(m()->get("large " + std::to_string(k), out))) {
-            note(0, "large " + std::to_string(k), out);
-        }
-    }
-    end_epoch();
-    crash(evicted::nothing);
-    expect_kept("after all");
-}
-
 }  // namespace
 }  // namespace hf::test
