@@ -208,8 +208,8 @@ class masstree {
     /// and the caller still owns the decision's record. Throws damage.
     ///
     /// `blind`: the old record may be damaged, as long as it lies in the region and is not
-    /// evidently another key's. Its block is then leaked until the region is copied: its sizes, which
-    /// determine the block to free, may be damaged.
+    /// evidently another key's. Its block is then leaked until the region is copied: its sizes,
+    /// which determine the block to free, may be damaged.
     template <class F>
     [[nodiscard]] result<outcome> update(operation& op, std::string_view key, F&& decide,
                                          bool blind = false);
