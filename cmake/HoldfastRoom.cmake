@@ -85,6 +85,11 @@ function(hf_program name)
   endif()
 endfunction()
 
+# From where tests include: what they share, and files of the rooms.
+set(HF_TEST_INCLUDES "${PROJECT_SOURCE_DIR}/src" "${PROJECT_SOURCE_DIR}/tests"
+  "${PROJECT_SOURCE_DIR}/tests/rooms" "${PROJECT_SOURCE_DIR}/tests/programs"
+  "${PROJECT_SOURCE_DIR}/tests/campaigns")
+
 # hf_sanitizers_suffice(<out> <labels> <sources>)
 #
 # Whether a build without sanitizers would repeat what a build with them has shown: the test has one
@@ -113,7 +118,7 @@ endfunction()
 #         [TIMEOUT seconds] [TOGETHER] [ALWAYS])
 #
 # A GoogleTest program; each of its tests (TOGETHER: all of them) is one of ctest's, labelled with
-# the room (the directory's name). `../scratch.cpp` among the sources means the library that holds
+# the room (the directory's name). `scratch.cpp` among the sources means the library that holds
 # it. A test that has run for nine tenths of its time says where it hangs and ends
 # (tests/support/watchdog.hpp). Where the list file sets HF_HOT_TESTS to a kind (hf_compiled_as),
 # its tests are worth optimising in some presets, as rooms are.
@@ -135,14 +140,13 @@ function(hf_test name)
     list(APPEND labels concurrency)
   endif()
   list(TRANSFORM arg_USES PREPEND hf_)
-  if("../scratch.cpp" IN_LIST arg_SOURCES)
-    list(REMOVE_ITEM arg_SOURCES ../scratch.cpp)
+  if("scratch.cpp" IN_LIST arg_SOURCES)
+    list(REMOVE_ITEM arg_SOURCES scratch.cpp)
     list(APPEND arg_LINKS hf_test_scratch)
   endif()
   add_executable(${name} ${arg_SOURCES})
   target_link_libraries(${name} PRIVATE hf_headers ${arg_USES} ${arg_LINKS} hf_test_support)
-  target_include_directories(${name} PRIVATE
-    "${PROJECT_SOURCE_DIR}/src" "${PROJECT_SOURCE_DIR}/tests")
+  target_include_directories(${name} PRIVATE ${HF_TEST_INCLUDES})
   set(kind tests)
   if(HF_HOT_TESTS)
     set(kind ${HF_HOT_TESTS})
@@ -203,8 +207,7 @@ function(hf_fuzz name)
   # Where a room is compiled as one, its library holds what the fuzzer compiles itself: that counts.
   target_link_options(${name} PRIVATE -fsanitize=fuzzer -Wl,--allow-multiple-definition)
   target_link_libraries(${name} PRIVATE hf_headers ${arg_USES} ${arg_LINKS})
-  target_include_directories(${name} PRIVATE
-    "${PROJECT_SOURCE_DIR}/src" "${PROJECT_SOURCE_DIR}/tests")
+  target_include_directories(${name} PRIVATE ${HF_TEST_INCLUDES})
   add_dependencies(fuzzers ${name})
   set(corpus "${PROJECT_BINARY_DIR}/corpus/${name}")
   file(MAKE_DIRECTORY "${corpus}")

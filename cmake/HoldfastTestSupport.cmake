@@ -4,7 +4,7 @@ add_library(hf_test_support STATIC tests/support/main.cpp tests/support/watchdog
 target_link_libraries(hf_test_support PUBLIC hf_headers GTest::gtest)
 target_include_directories(hf_test_support PUBLIC "${PROJECT_SOURCE_DIR}/tests")
 
-add_library(hf_test_scratch STATIC tests/scratch.cpp)
+add_library(hf_test_scratch STATIC tests/support/scratch.cpp)
 target_link_libraries(hf_test_scratch PUBLIC hf_test_support hf_region)
 target_include_directories(hf_test_scratch PUBLIC "${PROJECT_SOURCE_DIR}/src")
 

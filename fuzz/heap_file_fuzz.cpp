@@ -12,7 +12,7 @@
 #include "damage/edits.hpp"
 #include "heap/mend.hpp"
 #include "heap/testing.hpp"
-#include "tools/holdfast/objects.hpp"
+#include "tools/holdfast/view/objects.hpp"
 
 #include <fcntl.h>
 #include <stdlib.h>

@@ -1,4 +1,4 @@
-// Fuzzes maps with regions that another program has modified (tests/damage/trial.hpp).
+// Fuzzes maps with regions that another program has modified (tests/campaigns/damage/trial.hpp).
 //
 // The first byte of the input selects a region: closed or crashed, checkpointed, with or without
 // inlined values, or with one of the eager indexes; the rest is a program of edits, eight bytes

@@ -35,7 +35,8 @@ constexpr std::array places = {".",
                                "../lib/holdfast",
                                "../lib/x86_64-linux-gnu/holdfast",
                                "../bench/peers",
-                               "../../bench/peers"};
+                               "../../bench/peers",
+                               "../../../bench/peers"};
 
 std::optional<fs::path> find_module(const std::string& file, const fs::path& program) {
     std::error_code ignored;

@@ -1,7 +1,8 @@
 // disk/journal_machine.hpp: a journal and its base on two model disks, and a check of the recovered
 // state.
 //
-// Purpose. The workload of the target `journal` and of tests/journal: two sessions of the real
+// Purpose. The workload of the target `journal` and of tests/rooms/journal: two sessions of the
+// real
 //  journal (core, scan, replay). The first ends by a power cut, or by the death of its process:
 //  then all its writes can be read, but those not synced may still be lost. The second
 //  begins with the recovery from that, and ends by a power cut at any call of either disk, also

@@ -2,8 +2,8 @@
 // check of the recovered state.
 //
 // Purpose. The workload of the target `journal.threads`, where the threads are fibers and the seed
-// determines everything, and of tests/journal, where they are real. One leader ends epochs. The
-// journal, or for some epochs the leader, makes them durable and applies them concurrently, on
+// determines everything, and of tests/rooms/journal, where they are real. One leader ends epochs.
+// The journal, or for some epochs the leader, makes them durable and applies them concurrently, on
 // disks that are full for some calls. At one call of either disk the power is cut: the contents of
 // both are saved, and the journal continues unaware. The saved contents must recover to
 // the end of an epoch no older than the last announced one, and before recovery each line of the

@@ -81,13 +81,15 @@ class Rooms(list):
 def tests_of(root, folder):
     """The test programs of a room's own directory, or of the one that it is a part of."""
     below = [part for part in pathlib.Path(folder).parts if part != "src"]
-    place = pathlib.Path(root, "tests", *below)
-    while not (place / "CMakeLists.txt").exists():
-        if place == pathlib.Path(root, "tests"):
-            return []
-        place = place.parent
-    text = (place / "CMakeLists.txt").read_text()
-    return [(name, "") for name in re.findall(r"hf_test\((\w+)", text)]
+    for kind in ("rooms", "programs"):
+        top = pathlib.Path(root, "tests", kind)
+        place = top.joinpath(*below)
+        while place != top and not (place / "CMakeLists.txt").exists():
+            place = place.parent
+        if place != top:
+            text = (place / "CMakeLists.txt").read_text()
+            return [(name, "") for name in re.findall(r"hf_test\((\w+)", text)]
+    return []
 
 
 def read(root):

@@ -224,7 +224,7 @@ def read_by_rooms():
         tool = pathlib.Path(place, "tools", "t")
         tool.mkdir(parents=True)
         (tool / "mutation.txt").write_text("tests z\n")
-        declared = pathlib.Path(place, "tests", "tools")
+        declared = pathlib.Path(place, "tests", "programs", "tools")
         declared.mkdir(parents=True)
         (declared / "CMakeLists.txt").write_text("hf_test(tools_test SOURCES a.cpp)\n")
         found = rooms.read(place)

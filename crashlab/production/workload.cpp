@@ -2,7 +2,7 @@
 //
 // Performs the operations of the lab's target of that name on a real file, for the tracer
 // (tracer.cpp), whose hf_trace_mark() it calls if it is loaded.
-#include "crashlab/targets/tree.hpp"
+#include "crashlab/targets/map/tree.hpp"
 
 #include <dlfcn.h>
 #include <unistd.h>

@@ -6,7 +6,8 @@
 // same kind for its verbs (tools/holdfast/region_kind.hpp).
 //
 // A program that brings a discipline of its own calls add() before it opens a region.
-// tests/made_up is an example: a discipline of a hundred lines, with its row, verbs and lab target.
+// tests/programs/made_up is an example: a discipline of a hundred lines, with its row, verbs and
+// lab target.
 //
 // Numbers. They lie on the medium: 1 to 8 are Holdfast's, those up to 127 are kept for it, and
 // 128 to 255 are for other programs. A number is never used again.

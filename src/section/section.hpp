@@ -19,8 +19,8 @@
 //  of o2, which comes before c. So o1 has begun before c, and by S1 has ended before c: it is in
 //  the cut. A store outside of sections is a section of its own for the hooks (C1); found by pages,
 //  it may be captured or not, and the rule of docs/sections.md makes that harmless. Figures 2 and 3
-//  of the paper are instances: tests/section/litmus_test.cpp. Cycles between sections that overlap
-//  are no case of their own, for all of them have ended.
+//  of the paper are instances: tests/rooms/section/litmus_test.cpp. Cycles between sections that
+//  overlap are no case of their own, for all of them have ended.
 //
 //     thread 1   |---- o1 ----|         gate |--- waits ---|---- o3 ----|
 //     thread 2        |------ o2 ------|     .             .

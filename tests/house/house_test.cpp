@@ -194,7 +194,7 @@ TEST(room_headers, are_noticed_where_they_are_missing) {
     const layers two = parse_layers("src/base\nsrc/sync base\ntests base\n");
     expect_one(check_room_headers({{"src/base/base.hpp", "// A.\n"},
                                    {"src/sync/lock.hpp", "// A.\n"},
-                                   {"tests/scratch.hpp", "// A.\n"}},
+                                   {"tests/support/scratch.hpp", "// A.\n"}},
                                   two),
                "src/sync/sync.hpp", 0);
 }

@@ -106,6 +106,8 @@ violations check_layering(const files& project, const layers& table) {
             std::string target;
             for (const std::string& base :
                  {directory_of(file.path), std::string("src"), std::string("tests"),
+                  std::string("tests/rooms"), std::string("tests/programs"),
+                  std::string("tests/campaigns"), std::string("tools/holdfast"),
                   std::string("include"), std::string()}) {
                 const std::string candidate = base.empty() ? name : base + "/" + name;
                 if (target.empty() && known.contains(candidate)) target = candidate;
@@ -121,8 +123,6 @@ violations check_layering(const files& project, const layers& table) {
             if (other == part || other == "include/holdfast" || table.at(part).contains(other)) {
                 return;
             }
-            // Helpers that the tests share lie directly in tests/ and are open to all tests.
-            if (other == "tests" && part.starts_with("tests/")) return;
             found.push_back(
                 {file.path, line, part + " must not include from " + other + " (" + name + ")"});
         });

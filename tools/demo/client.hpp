@@ -1,5 +1,5 @@
 // tools/demo/client.hpp: a connection to a memcached server, with the commands that the demo and
-// tests/power use.
+// tests/campaigns/power use.
 //
 // The server may be killed at any moment: functions then return false or nullopt without a message.
 #pragma once

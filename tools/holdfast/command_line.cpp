@@ -1,6 +1,6 @@
 // The command line: its verbs, and what all of them share.
-#include "output.hpp"
 #include "verb.hpp"
+#include "view/output.hpp"
 
 #include <CLI/CLI.hpp>
 

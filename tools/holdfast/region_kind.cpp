@@ -2,13 +2,13 @@
 
 #include <holdfast/section.h>
 
-#include "header_view.hpp"
 #include "image/ready_copy.hpp"
 #include "map/copy.hpp"
-#include "objects.hpp"
-#include "other_checks.hpp"
 #include "plain/machine.hpp"
 #include "transaction/transaction_area.hpp"
+#include "verbs/other_checks.hpp"
+#include "view/header_view.hpp"
+#include "view/objects.hpp"
 
 #include <algorithm>
 

@@ -2,14 +2,14 @@
 //
 // Purpose. `info`, `check` and `copy` take a region of any discipline: they ask the row of its
 // number, as the rooms below ask discipline/registry.hpp. A program with a discipline of its own
-// adds a row and calls command_line(); tests/made_up does so.
+// adds a row and calls command_line(); tests/programs/made_up does so.
 #pragma once
 
 #include <holdfast/options.hpp>
 
-#include "heap_view.hpp"
 #include "image/copy.hpp"
 #include "region/layout.hpp"
+#include "view/heap_view.hpp"
 
 #include <string>
 #include <utility>

@@ -3,7 +3,7 @@
 // code must be instrumented, since the lab sees only instrumented accesses.
 #include "examples/converting/lab/table_targets.hpp"
 
-#include "crashlab/targets/eager_cases.hpp"
+#include "crashlab/targets/eager/eager_cases.hpp"
 #include "examples/converting/chained_table.hpp"
 
 namespace example {
