@@ -191,6 +191,27 @@ TEST_F(container_contracts, new_pointers_are_null_in_reused_slots_and_keep_nothi
     }
 }
 
+// A free slot of a leaf that stays keeps no object alive: neither after an erasure nor after a
+// split.
+TEST_F(container_contracts, a_free_slot_of_a_tree_keeps_no_object_alive) {
+    constexpr u64 keys = 15;  // one more than a leaf has room for: 7 stay in the first
+    change([&](nv::tx<>& tx) {
+        for (u64 k = 0; k < keys; ++k) {
+            all->tree_of_nodes.insert_or_assign(tx, k, tx.make<node>(static_cast<int>(k)));
+        }
+    });
+    const u64 parts_of_the_tree = objects() - keys;
+    EXPECT_EQ(parts_of_the_tree, 3U);
+    for (u64 k = keys; k-- > 8;) {
+        change([&](nv::tx<>& tx) { EXPECT_TRUE(all->tree_of_nodes.erase(tx, k)); });
+        EXPECT_EQ(objects(), parts_of_the_tree + k);
+    }
+    for (u64 k = 0; k < 6; ++k) {
+        change([&](nv::tx<>& tx) { EXPECT_TRUE(all->tree_of_nodes.erase(tx, k)); });
+        EXPECT_EQ(objects(), parts_of_the_tree + 7 - k);
+    }
+}
+
 TEST_F(container_contracts, a_weak_value_becomes_null_with_its_object) {
     change([&](nv::tx<>& tx) {
         all->kept.set(tx, tx.make<node>(1));

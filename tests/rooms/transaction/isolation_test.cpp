@@ -269,6 +269,7 @@ TEST_F(isolation, a_commit_of_the_newest_lane_is_seen_by_a_reader_that_begins_me
         EXPECT_EQ(a, 2U) << "its version has been taken";
         EXPECT_EQ(t.load(r.word(64)), a);
     }));
+    points.release(committing);
     writer.join();
     EXPECT_GE(attempts, 3);
 }
