@@ -10,12 +10,14 @@
 #include "heap/testing.hpp"
 #include "heap_of_nodes.hpp"
 #include "support/effort.hpp"
+#include "transaction/engine_kind.hpp"
 
 #include <unistd.h>
 
 #include <cstring>
 #include <map>
 #include <string>
+#include <tuple>
 #include <vector>
 
 namespace hf::test {
@@ -80,18 +82,22 @@ void change(nv::tx<>& tx, shelf& s) {
     }
 }
 
-nv::heap_options options() {
+nv::heap_options options(engine_kind engine) {
     nv::heap_options o = small_heap();
+    o.engine = static_cast<nv::engine>(engine);
     o.region.initial_size = u64{1} << 20;
     o.region.max_size = u64{4} << 20;
     return o;
 }
 
-class damaged_use : public on_tmpfs {
+/// Heaps of each engine, closed or as a kill has left them.
+class damaged_use : public on_tmpfs,
+                    public ::testing::WithParamInterface<std::tuple<engine_kind, bool>> {
    protected:
     void SetUp() override {
+        const auto [engine, is_closed] = GetParam();
         {
-            auto heap = open_heap(file, options());
+            auto heap = open_heap(file, options(engine));
             auto root = must(heap.root<shelf>("shelf"));
             for (u64 i = 0; i < 3; ++i) {
                 must(heap.atomic([&](nv::tx<>& tx) {
@@ -101,7 +107,11 @@ class damaged_use : public on_tmpfs {
                     root.set(tx, made);
                 }));
             }
-            must(heap.close());
+            if (is_closed) {
+                must(heap.close());
+            } else {
+                nv::heap_testing::abandon(heap);
+            }
         }
         image = read_file(file);
         for (u64 at = layout::page_size; at + 8 <= image.size(); at += 8) {
@@ -137,7 +147,7 @@ class damaged_use : public on_tmpfs {
     /// The program's operations. Ends with the code of a success, or by a signal.
     [[nodiscard]] int use() const {
         ::alarm(20);
-        auto heap = nv::heap<>::open(file, options());
+        auto heap = nv::heap<>::open(file, options(std::get<0>(GetParam())));
         if (!heap) return 0;
         (void)heap->check();
         auto root = heap->root<shelf>("shelf");
@@ -184,10 +194,10 @@ class damaged_use : public on_tmpfs {
     std::vector<u64> places;  ///< words that are not 0
 };
 
-TEST_F(damaged_use, a_whole_heap_is_used) { expect_survives({}); }
+TEST_P(damaged_use, a_whole_heap_is_used) { expect_survives({}); }
 
-TEST_F(damaged_use, no_damaged_word_ends_the_process) {
-    for (int seed = 0; seed < effort(300, 30); ++seed) {
+TEST_P(damaged_use, no_damaged_word_ends_the_process) {
+    for (int seed = 0; seed < effort(50, 5); ++seed) {
         SCOPED_TRACE("seed " + std::to_string(seed));
         xoshiro256ss random(static_cast<u64>(seed));
         std::vector<std::pair<u64, u64>> edits;
@@ -198,6 +208,15 @@ TEST_F(damaged_use, no_damaged_word_ends_the_process) {
         expect_survives(edits);
     }
 }
+
+INSTANTIATE_TEST_SUITE_P(heaps, damaged_use,
+                         ::testing::Combine(::testing::ValuesIn(all_engines().begin(),
+                                                                all_engines().end()),
+                                            ::testing::Bool()),
+                         [](const auto& p) {
+                             return std::string(to_string(std::get<0>(p.param))) +
+                                    (std::get<1>(p.param) ? "_closed" : "_killed");
+                         });
 
 }  // namespace
 }  // namespace hf::test

@@ -125,6 +125,53 @@ TEST_F(destruction, runs_each_destructor_once_though_crashes_cut_it_short) {
     EXPECT_EQ(sound(heap).objects, 1U);
 }
 
+template <int Number>
+struct kind_of_node {
+    static constexpr std::string_view nv_name = Number == 1 ? "first kind" : "second kind";
+    nv::ptr<kind_of_node> next;
+    static inline int deaths = 0;
+    void nv_destroy(nv::tx<>&) { ++deaths; }
+};
+template <int Number>
+void build_kind(nv::heap<>& heap, int nodes) {
+    auto head = must(heap.root<kind_of_node<Number>>(kind_of_node<Number>::nv_name));
+    must(heap.atomic([&](nv::tx<>& tx) {
+        for (int i = 0; i < nodes; ++i) {
+            head.set(tx, tx.make<kind_of_node<Number>>(head.get()));
+        }
+    }));
+}
+
+// Dead objects of several types wait: to name one of these types leaves the others waiting.
+TEST_F(destruction, of_several_unknown_types_waits_for_each) {
+    if (!sync_points::exist) GTEST_SKIP() << "without persist points";
+    using one = kind_of_node<1>;
+    using two = kind_of_node<2>;
+    constexpr int nodes = 1'500;
+    cut_short(1, [&] {
+        auto heap = open_heap(file);
+        build_kind<1>(heap, nodes);
+        build_kind<2>(heap, nodes);
+        auto first = must(heap.root<one>(one::nv_name));
+        auto second = must(heap.root<two>(two::nv_name));
+        set_persist_point_hook(end_at_a_commit);
+        must(heap.atomic([&](nv::tx<>& tx) {
+            first.set(tx, nullptr);
+            second.set(tx, nullptr);
+        }));
+    });
+    auto heap = open_heap(file);
+    const u64 all = sound(heap).objects;
+    EXPECT_GT(all, u64{nodes}) << "one transaction destroys fewer";
+    must(heap.learn<two>());
+    EXPECT_EQ(one::deaths, 0);
+    EXPECT_GT(two::deaths, 0);
+    EXPECT_EQ(sound(heap).objects, all - static_cast<u64>(two::deaths));
+    must(heap.learn<one>());
+    EXPECT_EQ(static_cast<u64>(one::deaths + two::deaths), all);
+    EXPECT_EQ(sound(heap).objects, 0U);
+}
+
 // Then an attempt in the middle of it ends, and is retried after the epoch's end: two records of
 // the reclamation in one transaction take less than three quarters of a log's page, three more than
 // all of it.

@@ -1,9 +1,11 @@
 // Objects, pointers between them, and what becomes of them when nothing leads to them any more.
+#include "heap/testing.hpp"
 #include "heap_of_nodes.hpp"
 
 #include <functional>
 #include <stdexcept>
 #include <tuple>
+#include <utility>
 #include <vector>
 
 namespace hf::test {
@@ -223,6 +225,50 @@ TEST_F(objects, a_death_that_is_refused_leaves_references_as_they_were) {
     EXPECT_EQ(sound(heap).objects, 2U);
 }
 
+// Or each of some orphans would take a block of its own.
+TEST_F(objects, slots_of_orphans_are_used_again_after_commits_and_aborts) {
+    nv::detail::core& inner = nv::heap_testing::inner(heap);
+    const auto blocks = [&] {
+        u64 n = 0;
+        for (u64 at = inner.control().orphans; at != 0; ++n) {
+            at = inner.file().at<nv::orphan_block>(at)->next;
+        }
+        return n;
+    };
+    auto last = must(heap.root<stubborn>("last"));
+    must(heap.atomic([&](nv::tx<>& tx) { last.set(tx, tx.make<stubborn>(1)); }));
+    bool is_drained = false;  // of all slots but three
+    for (const bool is_refused : {false, true, false}) {
+        stubborn::refuses = is_refused;
+        for (int i = 0; i < 6; ++i) {
+            nv::ref<node> kept;
+            push(i);
+            must(heap.read([&](nv::tx<>&) { kept = head.get(); }));
+            const auto drop = [&] {
+                return heap.atomic([&](nv::tx<>& tx) {
+                    head.set(tx, nullptr);
+                    if (is_refused) last.set(tx, nullptr);
+                });
+            };
+            if (is_refused) {
+                EXPECT_THROW(std::ignore = drop(), std::runtime_error);
+            } else {
+                must(drop());
+            }
+            EXPECT_EQ(sound(heap).orphans, is_refused ? 0U : 1U);
+            kept = nullptr;
+            must(heap.atomic([&](nv::tx<>& tx) { head.set(tx, nullptr); }));
+            EXPECT_EQ(sound(heap).objects, 1U);
+        }
+        EXPECT_EQ(blocks(), 1U);
+        if (std::exchange(is_drained, true)) continue;
+        for (u32 left = nv::orphan_block::slots; left > 3; --left) {
+            ASSERT_NE(inner.take_slot(), 0U) << left;
+        }
+    }
+    stubborn::refuses = false;
+}
+
 TEST_F(objects, an_array_that_no_region_could_hold_is_refused) {
     auto many = must(heap.root<nv::ptr<node>[]>("many"));
     for (const u64 length : {~u64{0}, ~u64{0} / 8, (u64{1} << 43) + 1}) {
@@ -336,6 +382,30 @@ TEST_F(objects, an_orphan_can_be_linked_again) {
     kept = nullptr;
     EXPECT_EQ(sound(heap).orphans, 0U);
     EXPECT_EQ(values(), std::vector{7});
+}
+
+TEST_F(objects, an_orphan_that_is_referenced_again_before_it_is_reclaimed_stays_one) {
+    push(7);
+    nv::ref<node> kept;
+    nv::ref<node> again;
+    nv::weak_ref<node> weak;
+    must(heap.read([&](nv::tx<>&) {
+        kept = head.get();
+        weak = head.get();
+    }));
+    must(heap.atomic([&](nv::tx<>& tx) { head.set(tx, nullptr); }));
+    EXPECT_EQ(sound(heap).orphans, 1U);
+    must(heap.read([&](nv::tx<>&) {
+        kept = nullptr;  // the last reference
+        again = weak.get();
+    }));
+    push(8);
+    EXPECT_EQ(sound(heap).orphans, 1U);
+    EXPECT_EQ(must(heap.read([&](nv::tx<>&) { return int{again->value}; })), 7);
+    again = nullptr;
+    push(9);
+    EXPECT_EQ(sound(heap).objects, 2U);
+    EXPECT_EQ(sound(heap).orphans, 0U);
 }
 
 TEST_F(objects, what_only_references_held_ends_with_the_heap) {
@@ -477,6 +547,19 @@ TEST_F(objects, a_weak_pointer_becomes_null_with_its_object) {
     must(heap.atomic([&](nv::tx<>& tx) { other.set(tx, nullptr); }));
     EXPECT_EQ(age(), 0);
     EXPECT_EQ(sound(heap).objects, 2U) << "the proxy waits for its pointers";
+    must(heap.atomic([&](nv::tx<>& tx) { one->friend_of.set(tx, nullptr); }));
+    EXPECT_EQ(sound(heap).objects, 1U);
+}
+
+TEST_F(objects, a_weak_pointer_to_what_its_transaction_made_and_lost_is_null) {
+    auto one = must(heap.root<person>("one"));
+    must(heap.atomic([&](nv::tx<>& tx) {
+        one.set(tx, tx.make<person>(30));
+        one->friend_of.set(tx, tx.make<person>(40));
+        EXPECT_EQ(one->friend_of.get()->age, 40);
+    }));
+    must(heap.read([&](nv::tx<>&) { EXPECT_FALSE(one->friend_of.get()); }));
+    EXPECT_EQ(sound(heap).objects, 2U) << "and the proxy";
     must(heap.atomic([&](nv::tx<>& tx) { one->friend_of.set(tx, nullptr); }));
     EXPECT_EQ(sound(heap).objects, 1U);
 }
