@@ -79,7 +79,8 @@ struct hf_group_options {
     int by_hand;          /* nonzero: no thread cuts; only hf_section_cut() does (tests) */
     int private_image;    /* nonzero: announced stores go to private memory, and each cut to a redo
                              journal, on persistent memory and tmpfs, too: no fence is on the
-                             program's path. Not in graph mode */
+                             program's path. The pages stored to stay in memory until the group is
+                             closed. Not in graph mode */
     enum hf_mode mode;
     uint64_t log_bytes; /* graph: of each thread's log; 0: 4 MiB. A section may use half of it: an
                              entry of 32 bytes for each word of 8 bytes that it stores to */

@@ -12,7 +12,8 @@
 //     The header, which is written that way, is never dropped.
 //  M2 Pages are dropped with the world stopped and everything dirty captured, so every dirty line
 //     is captured. Stores that are never written back (a lock that was taken and released) are lost
-//     with the page, as in a crash that loses nothing else: no code may depend on them.
+//     with the page, as in a crash that loses nothing else: no code may depend on them. Where a
+//     program does, keep_all() is called: no page is dropped.
 //  M3 Lines captured before the tracking began count as captured in the epoch when it began.
 //  M4 Memory with huge pages (huge_memory.hpp) is mapped from the file again by the same rules,
 //     some MiB at a time; pages that must be kept are copied.
@@ -51,6 +52,8 @@ class private_pages {
     private_pages& operator=(const private_pages&) = delete;
     ~private_pages();
 
+    /// No page is ever dropped, and no writer waits for memory. Before the first boundary.
+    void keep_all() noexcept { give_up(); }
     /// Maps the end of a region that has just grown from `from` to `to`, with huge pages. False: it
     /// must be mapped from the file, for instance because the region is too large for its memory.
     [[nodiscard]] bool map_growth(u64 from, u64 to) noexcept {

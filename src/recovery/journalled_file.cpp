@@ -31,6 +31,7 @@ journalled_file::journalled_file(const backing_place& place, const journal_optio
     medium_ = medium(*dirty_, place.kind);
     copies_ =
         std::make_unique<private_pages>(base_, place.max_bytes, file_.get(), place.options.memory);
+    if (options.keep_all_pages) copies_->keep_all();
     if (!options.track) return;
     tracker_ = std::make_unique<page_tracker>(base_, place.max_bytes, file_.get(), *options.track);
 }

@@ -38,6 +38,9 @@ struct journal_options {
     /// Find changed lines by this method or the next best one (page_tracker.hpp). nullopt: every
     /// store is followed by a flush() of its line.
     std::optional<page_tracker::way> track;
+    /// Stores that are neither flushed nor tracked must last until the region is closed, so no page
+    /// is dropped for the memory budget (private_pages.hpp, M2).
+    bool keep_all_pages = false;
 };
 
 class journalled_file final : public backing {

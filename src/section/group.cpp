@@ -25,6 +25,9 @@ result<opened_region> open_file(const std::filesystem::path& path, const group_o
     if (!o.announced || o.is_private) all.file.image = image_kind::journalled;
     all.journal.shape = o.journal;
     if (!o.announced) all.journal.track = page_tracker::way::written;
+    // Some words are stored to and never announced: HF_TRANSIENT members, section::mutex.
+    all.journal.keep_all_pages = o.announced;
+    all.file.memory = o.memory;
     all.rooms = rooms;
     return open_region(path, all);
 }

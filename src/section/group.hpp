@@ -11,6 +11,10 @@
 // Announced stores go in place where the medium is memory, unless the options choose a private
 // image; on a disk every image is private.
 //
+// Words that are never announced (HF_TRANSIENT members, section::mutex) have no copy but the one in
+// memory. So where stores are announced, private pages are kept until the file is closed; tracked
+// stores have every changed byte captured, and their pages are dropped when the budget needs it.
+//
 // In graph mode stores are announced, and the log is that of section/graph; no cut is made. The
 // epoch record serves only to distinguish an orderly close from a crash.
 //
@@ -70,6 +74,7 @@ struct group_options {
     group_mode mode = group_mode::epoch;
     graph::graph_options graph = {};  ///< in graph mode
     journal::geometry journal = {};   ///< tests want small ones
+    u64 memory = 0;                   ///< as region_options::memory; tests want little
 };
 
 class group {

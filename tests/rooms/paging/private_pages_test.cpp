@@ -75,6 +75,16 @@ TEST_F(private_pages_test, what_the_base_has_is_dropped_and_nothing_else) {
     EXPECT_GE(copies->dropped_bytes(), 2 * page);
 }
 
+TEST_F(private_pages_test, nothing_is_dropped_where_all_is_to_be_kept) {
+    copies->keep_all();
+    begin(5);
+    capture(one, 6);
+    apply_and_drop(6);
+    EXPECT_TRUE(is_kept(one));
+    EXPECT_FALSE(copies->is_tracking());
+    EXPECT_FALSE(copies->wants_room()) << "a writer would wait for ever";
+}
+
 TEST_F(private_pages_test, what_is_captured_after_the_look_is_kept) {
     begin(5);
     capture(one, 6);
