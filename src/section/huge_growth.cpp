@@ -18,7 +18,7 @@ constexpr u64 step_bytes = 4 * huge_page;
 
 void huge_growth::start(const region& file) {
     if (file.med().kind() != medium_kind::shm || file.med().is_atomic()) return;
-    stopping_.store(false, std::memory_order_relaxed);
+    calls_.store(0, std::memory_order_relaxed);
     thread_ = std::thread([this, &file] {
         belong_to_runtime();
         name_this_thread("hf-pages");
@@ -27,15 +27,17 @@ void huge_growth::start(const region& file) {
 }
 
 void huge_growth::stop() {
-    stopping_.store(true, std::memory_order_release);
-    wake();
+    calls_.fetch_or(stopped, std::memory_order_release);
+    calls_.notify_one();
     if (thread_.joinable()) thread_.join();
 }
 
 void huge_growth::run(const region& file) {
     u64 joined = 0;
-    while (!stopping_.load(std::memory_order_acquire)) {
+    for (;;) {
+        // Before the size is read: a call that comes later ends the wait.
         const u32 seen = calls_.load(std::memory_order_acquire);
+        if ((seen & stopped) != 0) return;
         const u64 end = align_down(file.size(), huge_page);
         if (joined == end) {
             calls_.wait(seen, std::memory_order_acquire);

@@ -34,15 +34,17 @@ class huge_growth {
     void stop();
     /// The region has grown. Any thread, with locks held.
     void wake() noexcept {
-        calls_.fetch_add(1, std::memory_order_release);
+        calls_.fetch_add(one_call, std::memory_order_release);
         calls_.notify_one();
     }
 
    private:
     void run(const region& file);
 
+    /// One word: what the thread has seen when it waits tells it of growth and of stop() alike.
+    static constexpr u32 stopped = 1;
+    static constexpr u32 one_call = 2;
     std::atomic<u32> calls_{0};
-    std::atomic<bool> stopping_{false};
     std::thread thread_;
 };
 
