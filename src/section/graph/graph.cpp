@@ -13,8 +13,9 @@
 namespace hf::graph {
 namespace {
 
-/// A gap is closed after this many entries, so that its thread's stores become stable.
-constexpr u64 max_gap_entries = 64;
+/// A gap is closed after this many stores or entries, so that its thread's stores become stable,
+/// and its lane's log does not fill.
+constexpr u64 max_gap_stores = 64;
 /// Entries that a section's end and its dependences may take after its last store.
 constexpr u64 reserved_entries = 2 * max_lanes;
 /// Beyond this many, entries of locks that need no dependence any more are looked for.
@@ -27,6 +28,13 @@ void note_lines(std::vector<u64>& lines, u64 offset, u64 n) {
         const auto from = lines.end() - static_cast<std::ptrdiff_t>(std::min(lately, lines.size()));
         if (std::find(from, lines.end(), l) == lines.end()) lines.push_back(l);
     }
+}
+
+/// G7: whether the lines are one, and [offset, offset + n) lies in it. Of two the one with the
+/// younger store might reach the medium alone.
+bool lies_in_their_line(const std::vector<u64>& lines, u64 offset, u64 n) {
+    return lines.size() == 1 && lines[0] == offset / line_size &&
+           lines[0] == (offset + n - 1) / line_size;
 }
 
 }  // namespace
@@ -117,6 +125,7 @@ void graph_mode::open_section(lane_state& l, bool gap) {
     wait_for_room(l);
     l.is_open = true;
     l.is_gap = gap;
+    l.gap_stores = 0;
     l.logged.clear();
     l.log.append({.kind = entry_kind::begin, .clock = l.clock, .a = ++l.number});
     l.acquired.swap(l.depends_on);
@@ -204,17 +213,19 @@ void graph_mode::before_store(lane_state& l, const void* p, u64 n) {
         if (options_.elide_outside && l.depends_on.empty() &&
             l.kept.load(std::memory_order_acquire) >= l.number) {
             l.elided.add_one();
-            if (!l.lines.empty() && l.lines.back() != (offset + n - 1) / line_size) write_back(l);
+            if (!lies_in_their_line(l.lines, offset, n)) write_back(l);
             HF_PERSIST_POINT("section_graph G7: a store without an entry durable before the next");
             note_lines(l.lines, offset, n);
             return;
         }
         open_section(l, true);
-    } else if (l.is_gap && l.lines.size() >= max_gap_entries) {
+    } else if (l.is_gap && l.gap_stores >= max_gap_stores) {
         close_section(l);
         open_section(l, true);
     }
+    const u64 before = l.log.next();
     log_store(l, offset, n);
+    l.gap_stores += std::max<u64>(l.log.next() - before, 1);
 }
 
 void graph_mode::log_store(lane_state& l, u64 offset, u64 n) {

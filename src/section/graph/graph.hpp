@@ -41,17 +41,17 @@
 //  G6  The session's number durable before a log of that session is started; an empty log durable
 //      before its first entry. The one store of G6 ends recovery for all lanes at once: a crash
 //      before it repeats the same undo, a crash after it undoes nothing.
-//  G7  A store that needs no entry durable before the thread's next store outside of sections to
-//      another line: what is left of them is a prefix.
+//  G7  A store that needs no entry durable before the thread's next store outside of sections,
+//      unless both lie in the same one line: what is left of them is a prefix.
 //  G8  The heads of a file that was closed in order empty before the file counts as open (O1). A
 //      crash before O1 leaves a clean file, whose heads no open reads. A copy needs it: the heads
 //      have checksums of the original's identity, and after O1 they would be damage.
 //
 // Stores outside of sections. They form a section of their own, a gap, which ends before the next
-// outermost acquire, at the latest after 64 stores. If every earlier section of the thread is kept,
-// the thread depends on nothing that could be undone, and the store needs no entry (section 2.7.2:
-// `elide_outside`); its line is written back before the next such store (G7), or with the next
-// section.
+// outermost acquire, at the latest after 64 stores or entries. If every earlier section of the
+// thread is kept, it depends on nothing that could be undone, and the store needs no entry (section
+// 2.7.2: `elide_outside`); its line is written back before the next such store (G7), or with the
+// next section.
 //
 // Full log. A section that begins while its lane's ring is half full waits for the manager; after
 // `patience` the process ends with a message. One section may use the other half.

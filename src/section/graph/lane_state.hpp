@@ -68,6 +68,7 @@ struct lane_state {
     u64 number = 0;  ///< of the newest section
     bool is_open = false;
     bool is_gap = false;                 ///< it holds stores made outside of sections
+    u64 gap_stores = 0;                  ///< since it was opened; one with n entries counts n times
     std::vector<section_id> depends_on;  ///< of the open section, or of the next one
     /// The newest section of each lane that a section of this one depends on, in its entries. A
     /// dependence on that one or an earlier one follows from the order of this lane's sections.

@@ -119,6 +119,53 @@ TEST_F(section_log, elides_stores_outside_of_sections_only_while_nothing_can_be_
     EXPECT_EQ(p.mode().stats().elided_stores, 2U);
 }
 
+// The words evict each other from what the lane remembers as logged, so each store takes an entry.
+TEST_F(section_log, ends_a_gap_in_time_though_its_stores_stay_in_two_lines) {
+    for (const bool elide : {false, true}) {
+        std::filesystem::remove(file);
+        auto o = program_runner::default_options();
+        o.elide_outside = elide;
+        program_runner p(file, o);
+        p.mode().begin(p.lane(0));
+        p.mode().end(p.lane(0));  // it may be undone, so what follows needs entries
+        const u64 stores = 2 * p.lane(0).log.capacity();
+        for (u64 n = 1; n <= stores; ++n) {
+            u64* const word = p.variable(0) + (n % 2) * 1024;
+            p.mode().before_store(p.lane(0), word, 8);
+            *word = n;
+        }
+        EXPECT_GE(p.mode().stats().sections, stores / 64) << elide;
+        EXPECT_GE(p.lane(0).log.next(), stores) << "the words were remembered";
+    }
+}
+
+TEST_F(section_log, ends_a_gap_after_64_stores_to_one_word) {
+    auto o = program_runner::default_options();
+    o.elide_outside = false;
+    program_runner p(file, o);
+    for (u64 n = 1; n <= 640; ++n) p.take({0, action::store, 0, n});
+    EXPECT_EQ(p.mode().stats().sections, 9U) << "the tenth is open";
+}
+
+// G7: of two lines either may reach the medium first, so both are durable before the next store.
+TEST_F(section_log, writes_lines_back_that_one_store_has_met_before_the_next_store) {
+    program_runner p(file);
+    auto& l = p.lane(0);
+    const u64 first = p.file().offset_of(p.variable(0)) / line_size;
+    using lines = std::vector<u64>;
+    const auto store = [&](u64 word, u64 n) { p.mode().before_store(l, p.variable(0) + word, n); };
+    store(7, 16);
+    EXPECT_EQ(l.lines, (lines{first, first + 1}));
+    store(8, 8);
+    EXPECT_EQ(l.lines, lines{first + 1}) << "the second line could be evicted before the first";
+    store(9, 8);
+    EXPECT_EQ(l.lines, lines{first + 1});
+    store(7, 16);
+    EXPECT_EQ(l.lines, (lines{first, first + 1})) << "in their order";
+    store(7, 8);
+    EXPECT_EQ(l.lines, lines{first}) << "the older store to the second line is durable";
+}
+
 TEST_F(section_log, makes_stability_wait_for_a_section_that_is_depended_on) {
     program_runner p(file);
     p.mode().begin(p.lane(1));
