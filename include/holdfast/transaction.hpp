@@ -100,7 +100,10 @@ template <class W>
 concept transactional_word = std::is_trivially_copyable_v<W> &&
                              (sizeof(W) == 1 || sizeof(W) == 2 || sizeof(W) == 4 || sizeof(W) == 8);
 
-/// One attempt of a transaction, made by the heap. Only the thread that runs it may use it.
+/// One attempt of a transaction, made by the heap. Only the thread that runs it may use it. Stores,
+/// allocate() and release() by another thread are refused: they end that thread's own transaction
+/// with errc::usage, or the process if it has none. Not checked, for speed: loads, and stores to
+/// memory that the transaction has allocated last.
 class transaction {
    public:
     transaction(const transaction&) = delete;

@@ -241,6 +241,7 @@ void context::store_word(void* at, unsigned bytes, u64 value) {
 }
 
 bool context::store_line(std::byte* at, const std::byte* from) {
+    check_thread();
     const u64 address = reinterpret_cast<u64>(at);
     const bool meets_fresh = address + line_size > fresh_ && address < fresh_ + fresh_bytes_;
     if (meets_fresh || kept_ == detail::isolation::in_place) return false;

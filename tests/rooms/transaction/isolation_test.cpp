@@ -2,6 +2,7 @@
 #include "region_of_words.hpp"
 #include "support/sync_points.hpp"
 
+#include <array>
 #include <atomic>
 #include <chrono>
 #include <thread>
@@ -466,6 +467,11 @@ TEST_F(isolation, a_transaction_of_another_thread_is_refused) {
                 r.all().atomic([&](transaction&) { std::ignore = outer.allocate(64); });
             ASSERT_FALSE(allocated);
             EXPECT_EQ(allocated.error().code, errc::usage);
+            const std::array<u64, 8> line{2, 2, 2, 2, 2, 2, 2, 2};
+            const auto whole = r.all().atomic(
+                [&](transaction&) { outer.store_bytes(r.word(64), line.data(), line_size); });
+            ASSERT_FALSE(whole);
+            EXPECT_EQ(whole.error().code, errc::usage);
             EXPECT_DEATH(outer.store(r.word(64), 2), "used by its own thread only");
         }).join();
     }));
