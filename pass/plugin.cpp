@@ -10,6 +10,8 @@
 // hooks that it leaves are opaque calls, across which the link-time optimiser moves no write
 // (announce.hpp).
 //
+// Before the optimiser the sizes of HF_TRANSIENT members are noted (provenance.hpp).
+//
 // Steps on a module, in this order:
 //   1  calls of library functions that write go to their wrappers     library_calls.hpp
 //   2  scatters become stores, x86 masked stores become general ones  scatter.hpp
@@ -83,7 +85,21 @@ class section_pass : public llvm::PassInfoMixin<section_pass> {
     }
 };
 
+/// Changes no code, only an argument that the section_pass reads.
+class member_pass : public llvm::PassInfoMixin<member_pass> {
+   public:
+    llvm::PreservedAnalyses run(llvm::Module& module, llvm::ModuleAnalysisManager&) {
+        note_member_sizes(module);
+        return llvm::PreservedAnalyses::all();
+    }
+    static bool isRequired() { return true; }
+};
+
 void register_callbacks(llvm::PassBuilder& builder) {
+    builder.registerPipelineStartEPCallback(
+        [](llvm::ModulePassManager& passes, llvm::OptimizationLevel) {
+            passes.addPass(member_pass());
+        });
     builder.registerOptimizerLastEPCallback(
         [](llvm::ModulePassManager& passes, llvm::OptimizationLevel) {
             passes.addPass(section_pass());

@@ -7,6 +7,7 @@
 #include <llvm/IR/Constants.h>
 #include <llvm/IR/GlobalValue.h>
 #include <llvm/IR/GlobalVariable.h>
+#include <llvm/IR/InstIterator.h>
 #include <llvm/IR/InstrTypes.h>
 #include <llvm/IR/Instructions.h>
 #include <llvm/IR/IntrinsicInst.h>
@@ -61,7 +62,61 @@ bool is_transient_member(const llvm::CallBase& call) {
     return bytes && bytes->isCString() && bytes->getAsCString() == HF_TRANSIENT_ANNOTATION;
 }
 
+/// The annotation's last argument. Clang emits null; note_member_sizes() puts the member's size
+/// there, which no optimisation changes.
+constexpr unsigned size_argument = 4;
+
+std::optional<std::uint64_t> noted_size(const llvm::CallBase& annotation) {
+    const auto* note = llvm::dyn_cast<llvm::ConstantExpr>(annotation.getArgOperand(size_argument));
+    if (!note || note->getOpcode() != llvm::Instruction::IntToPtr) return std::nullopt;
+    return llvm::cast<llvm::ConstantInt>(note->getOperand(0))->getZExtValue();
+}
+
+/// nullopt: not known.
+std::optional<std::uint64_t> size_of_member(const llvm::CallBase& annotation) {
+    const auto* field = llvm::dyn_cast<llvm::GEPOperator>(annotation.getArgOperand(0));
+    if (!field || field->getNumIndices() != 2) return std::nullopt;
+    if (!llvm::isa<llvm::StructType>(field->getSourceElementType())) return std::nullopt;
+    llvm::Type* type = field->getResultElementType();
+    // A member of a union has the union's address, and its other members may be larger.
+    const auto* structure = llvm::dyn_cast<llvm::StructType>(type);
+    if (structure && (structure->isLiteral() || structure->getName().starts_with("union."))) {
+        return std::nullopt;
+    }
+    const llvm::TypeSize size = annotation.getDataLayout().getTypeStoreSize(type);
+    if (size.isScalable()) return std::nullopt;
+    return size.getFixedValue();
+}
+
+/// Whether [pointer, pointer + bytes) lies in that member, by constant offsets alone.
+bool lies_in_member(const llvm::Value* pointer, std::uint64_t bytes,
+                    const llvm::CallBase& annotation) {
+    const llvm::DataLayout& layout = annotation.getDataLayout();
+    llvm::APInt offset(layout.getIndexTypeSizeInBits(pointer->getType()), 0);
+    if (pointer->stripAndAccumulateConstantOffsets(layout, offset, true) != &annotation) {
+        return false;
+    }
+    const std::uint64_t size = noted_size(annotation).value_or(0);
+    return !offset.isNegative() && offset.ule(size) && bytes <= size - offset.getZExtValue();
+}
+
 }  // namespace
+
+void note_member_sizes(llvm::Module& module) {
+    for (llvm::Function& f : module) {
+        for (llvm::Instruction& at : llvm::instructions(f)) {
+            auto* call = llvm::dyn_cast<llvm::CallBase>(&at);
+            if (!call || !is_transient_member(*call)) continue;
+            const auto size = size_of_member(*call);
+            if (!size) continue;
+            auto* number =
+                llvm::ConstantInt::get(llvm::Type::getInt64Ty(module.getContext()), *size);
+            call->setArgOperand(size_argument,
+                                llvm::ConstantExpr::getIntToPtr(
+                                    number, call->getArgOperand(size_argument)->getType()));
+        }
+    }
+}
 
 llvm::StringRef provenance::kind_of_result(const llvm::Value* call) const {
     const auto* site = llvm::dyn_cast<llvm::CallBase>(call);
@@ -85,12 +140,14 @@ llvm::StringRef provenance::kind_of_object(const llvm::Value* object) const {
     return kind_of_result(object);
 }
 
-llvm::StringRef provenance::transient_kind(const llvm::Value* pointer) const {
+llvm::StringRef provenance::transient_kind(const llvm::Value* pointer,
+                                           std::optional<std::uint64_t> bytes) const {
     // A vector of pointers: one scalar pointer and a vector of indices.
     while (pointer->getType()->isVectorTy()) {
         const auto* element = llvm::dyn_cast<llvm::GEPOperator>(pointer);
         if (!element) return "";
         pointer = element->getPointerOperand();
+        bytes.reset();
     }
     llvm::SmallVector<const llvm::Value*, 8> objects;
     llvm::getUnderlyingObjects(pointer, objects, nullptr, 32);
@@ -98,6 +155,10 @@ llvm::StringRef provenance::transient_kind(const llvm::Value* pointer) const {
     for (const llvm::Value* object : objects) {
         const llvm::StringRef kind = kind_of_object(object);
         if (kind.empty()) return "";
+        if (kind == "member" &&
+            (!bytes || !lies_in_member(pointer, *bytes, *llvm::cast<llvm::CallBase>(object)))) {
+            return "";
+        }
         all = all.empty() || all == kind ? kind : "mixed";
     }
     return all;

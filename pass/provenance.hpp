@@ -13,14 +13,20 @@
 //   library  memory that a library owns, such as *errno, and results that the user names with
 //            -hf-transient-result
 //   member   a member of a structure that the program declares HF_TRANSIENT (section_hooks.h): it
-//            may lie in a region, but what it holds after a crash does not matter
+//            may lie in a region, but what it holds after a crash does not matter. Only where the
+//            bytes written are known, and lie within the member: the address of a member may lead
+//            to its neighbours (container_of(), or a memset from the member on)
 //
 // Whether the object escapes does not matter: the argument is about addresses, not about aliasing.
 #pragma once
 
 #include "options.hpp"
 
+#include <llvm/IR/Module.h>
 #include <llvm/IR/Value.h>
+
+#include <cstdint>
+#include <optional>
 
 namespace hf::pass {
 
@@ -28,10 +34,12 @@ class provenance {
    public:
     explicit provenance(const options& o) : options_(o) {}
 
-    /// Why `pointer` is transient: "stack", "global", "heap", "library", "member", or "mixed"
-    /// where its objects are of several kinds. Empty if it may point into a region. A vector of
-    /// pointers is transient only if it is derived from one transient pointer.
-    [[nodiscard]] llvm::StringRef transient_kind(const llvm::Value* pointer) const;
+    /// Why `bytes` bytes (nullopt: an unknown number) from `pointer` on are transient: "stack",
+    /// "global", "heap", "library", "member", or "mixed" where its objects are of several kinds.
+    /// Empty if it may point into a region. A vector of pointers is transient only if it is derived
+    /// from one transient pointer.
+    [[nodiscard]] llvm::StringRef transient_kind(
+        const llvm::Value* pointer, std::optional<std::uint64_t> bytes = std::nullopt) const;
 
    private:
     [[nodiscard]] llvm::StringRef kind_of_object(const llvm::Value* object) const;
@@ -39,5 +47,9 @@ class provenance {
 
     const options& options_;
 };
+
+/// Notes the size of each HF_TRANSIENT member at its annotation. Before the optimiser, which
+/// forgets the types of addresses. Without a noted size every store to a member is announced.
+void note_member_sizes(llvm::Module& module);
 
 }  // namespace hf::pass

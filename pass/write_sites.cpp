@@ -51,8 +51,9 @@ class finder {
     }
 
     /// True if the write cannot reach a region, which is then logged.
-    bool is_elided(llvm::Instruction& at, llvm::StringRef kind, llvm::Value* pointer) {
-        const llvm::StringRef why = origins_.transient_kind(pointer);
+    bool is_elided(llvm::Instruction& at, llvm::StringRef kind, llvm::Value* pointer,
+                   std::optional<std::uint64_t> bytes = std::nullopt) {
+        const llvm::StringRef why = origins_.transient_kind(pointer, bytes);
         if (why.empty()) return false;
         log_.add(at, kind, outcome::elided, why);
         return true;
@@ -60,19 +61,24 @@ class finder {
 
     void fixed(llvm::Instruction& at, llvm::StringRef kind, llvm::Value* pointer,
                llvm::Type* type) {
-        if (is_elided(at, kind, pointer)) return;
         const llvm::TypeSize size = layout_.getTypeStoreSize(type);
-        if (size.isScalable()) return unknown(at, "a vector of unknown length");
+        const auto bytes =
+            size.isScalable() ? std::nullopt : std::optional<std::uint64_t>(size.getFixedValue());
+        if (is_elided(at, kind, pointer, bytes)) return;
+        if (!bytes) return unknown(at, "a vector of unknown length");
         write_site site{&at, kind, pointer};
-        site.bytes = size.getFixedValue();
+        site.bytes = *bytes;
         if (site.bytes != 0) sites_.push_back(site);
     }
 
     void block(llvm::Instruction& at, llvm::StringRef kind, llvm::Value* pointer,
                llvm::Value* length) {
-        if (is_elided(at, kind, pointer)) return;
+        const auto* constant = dyn_cast<llvm::ConstantInt>(length);
+        const auto bytes =
+            constant ? std::optional<std::uint64_t>(constant->getZExtValue()) : std::nullopt;
+        if (is_elided(at, kind, pointer, bytes)) return;
         write_site site{&at, kind, pointer};
-        if (auto* constant = dyn_cast<llvm::ConstantInt>(length)) {
+        if (constant) {
             site.bytes = constant->getZExtValue();
             if (site.bytes == 0) return;
         } else {

@@ -93,6 +93,10 @@ class elision(unittest.TestCase):
         why = {w["detail"] for w in report["writes"] if w["outcome"] == "elided"}
         self.assertLessEqual({"stack", "global", "heap", "library", "member"}, why)
 
+    def test_stores_beside_a_transient_member_are_announced(self):
+        for level in LEVELS:
+            run_both_ways(tools.compile(PROGRAMS / "members.c", level))
+
     def test_result_of_an_allocator_of_the_program_is_not_transient(self):
         for level in LEVELS:
             tools.run([tools.compile(PROGRAMS / "heap_of_region.c", level)])
