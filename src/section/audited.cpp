@@ -16,12 +16,17 @@ tl::unexpected<error> refuse(const std::string& asked, std::string why, std::str
                     std::string(audit_variable) + "=" + asked, std::move(why), std::move(next)});
 }
 
+/// Empty: nothing.
+std::string asked_for() {
+    const char* const value = std::getenv(audit_variable);
+    return value != nullptr ? value : "";
+}
+
 }  // namespace
 
-result<void> start_audit(group& g, bool are_announced) {
-    const char* const value = std::getenv(audit_variable);
-    if (value == nullptr || *value == '\0') return {};
-    const std::string asked(value);
+result<void> check_audit(bool are_announced) {
+    const std::string asked = asked_for();
+    if (asked.empty()) return {};
     if (asked != "compare" && asked != "exact") {
         return refuse(asked, "there is no such mode", "set it to compare or exact");
     }
@@ -29,6 +34,12 @@ result<void> start_audit(group& g, bool are_announced) {
         return refuse(asked, "stores are found by pages, so none is announced",
                       "announce stores (HF_STORES_ANNOUNCED), or leave the variable out");
     }
+    return {};
+}
+
+result<void> start_audit(group& g) {
+    const std::string asked = asked_for();
+    if (asked.empty()) return {};
     if (asked == "exact" && g.file().med().is_atomic()) {
         return refuse(asked, "the file is on a disk, where pages are mapped again at each cut",
                       "set it to compare, or put the file into memory");

@@ -21,10 +21,12 @@ namespace hf::section {
 
 inline constexpr const char* audit_variable = "HOLDFAST_SECTION_AUDIT";
 
+/// Before a group is opened. errc::usage: the variable makes no sense, or stores are found by
+/// pages, so nothing announces them.
+[[nodiscard]] result<void> check_audit(bool are_announced);
 /// If the environment asks for it: from now on each byte of the group's heap is compared.
-/// errc::usage: the variable makes no sense, or stores are found by pages, so nothing announces
-/// them; `exact` needs stores that go in place.
-[[nodiscard]] result<void> start_audit(group& g, bool are_announced);
+/// errc::usage: `exact` needs stores that go in place.
+[[nodiscard]] result<void> start_audit(group& g);
 /// The heap has grown by [p, p + n).
 void audit_growth(void* p, std::size_t n) noexcept;
 /// No thread is inside: what has changed since the last cut must have been announced.

@@ -171,9 +171,11 @@ result<void> runtime::open(const std::filesystem::path& path, const hf_group_opt
     if (auto ok = check_locks(path.string()); !ok) return ok;
     auto chosen = options_of(options, path.string());
     if (!chosen) return tl::unexpected(chosen.error());
+    if (auto ok = check_audit(chosen->announced); !ok) return ok;
+    threads_.forget_lines();  // those of a group that was given up without a cut
     auto opened = group::open(path, *chosen, me());
     if (!opened) return tl::unexpected(opened.error());
-    if (auto ok = start_audit(**opened, chosen->announced); !ok) return ok;
+    if (auto ok = start_audit(**opened); !ok) return ok;
     group_ = std::move(*opened);
     group_->memory().on_growth([this](std::byte* from, u64 bytes) {
         growth_.wake();

@@ -47,4 +47,8 @@ void thread_table::release(thread_record& r) noexcept {
     r.owner.store(0, std::memory_order_release);
 }
 
+void thread_table::forget_lines() noexcept {
+    for (u32 i = 0; i < used(); ++i) records_[i].lines.clear();
+}
+
 }  // namespace hf::section

@@ -72,6 +72,8 @@ class thread_table {
     static void release(thread_record& r) noexcept;
     /// Records that have ever been claimed. All records below stay readable.
     [[nodiscard]] u32 used() const noexcept { return used_.load(std::memory_order_acquire); }
+    /// Empties the lists of touched lines. No group is open.
+    void forget_lines() noexcept;
     [[nodiscard]] thread_record& at(u32 i) const noexcept { return records_[i]; }
 
    private:

@@ -107,5 +107,38 @@ TEST_F(section_audit_switch, refuses_a_mode_that_is_none_and_stores_that_are_fou
     EXPECT_EQ(open_with("", HF_STORES_TRACKED), 0);
 }
 
+class section_audit_refusal : public test::on_tmpfs,
+                              public ::testing::WithParamInterface<const char*> {
+   protected:
+    static int open(const std::filesystem::path& path, int is_private) {
+        auto o = test::by_hand(HF_STORES_ANNOUNCED);
+        o.private_image = is_private;
+        return hf_group_open(path.c_str(), &o);
+    }
+};
+
+// The refused opening reclaims memory, which touches lines; they are none of the next group's.
+TEST_P(section_audit_refusal, leaves_no_lines_to_the_next_group) {
+    const std::filesystem::path smaller = dir / "smaller";
+    EXPECT_EQ(in_child([&] {
+                  if (open(file, 0) != 0) return 1;
+                  std::ignore = hf_zeroed(hf_region_open("garbage"), 1, 8 << 20);
+                  std::ignore = hf_zeroed(hf_region_open("garbage"), 1, 8 << 20);
+                  return hf_group_close();
+              }),
+              0);
+    EXPECT_EQ(in_child([&] {
+                  ::setenv("HOLDFAST_SECTION_AUDIT", GetParam(), 1);
+                  if (open(file, 1) != static_cast<int>(errc::usage)) return 1;
+                  ::unsetenv("HOLDFAST_SECTION_AUDIT");
+                  if (open(smaller, 1) != 0) return 2;
+                  if (hf_section_cut() != 0) return 3;
+                  return hf_group_close();
+              }),
+              0);
+}
+
+INSTANTIATE_TEST_SUITE_P(modes, section_audit_refusal, ::testing::Values("thorough", "exact"));
+
 }  // namespace
 }  // namespace hf
