@@ -1,8 +1,8 @@
 // The thread that asks for huge pages ends whenever stop() is called.
 #include "section/huge_growth.hpp"
 
-#include "must.hpp"
-#include "scratch.hpp"
+#include "support/must.hpp"
+#include "support/scratch.hpp"
 
 #include <gtest/gtest.h>
 

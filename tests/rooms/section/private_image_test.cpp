@@ -1,7 +1,7 @@
 // A private image, opened under a small budget of memory: words that nothing announces stay.
-#include "must.hpp"
-#include "scratch.hpp"
 #include "section/group.hpp"
+#include "support/must.hpp"
+#include "support/scratch.hpp"
 
 #include <thread>
 
