@@ -2,6 +2,7 @@
 
 #include "crashlab/litmus/allowed_states.hpp"
 #include "crashlab/targets/section/graph/graph_machines.hpp"
+#include "crashlab/targets/section/graph/graph_prefix_case.hpp"
 
 #include <array>
 #include <memory>
@@ -309,6 +310,7 @@ const std::vector<target_description>& section_graph_cases() {
             d.points.push_back(
                 "section_graph G7: a store without an entry durable before the next");
         }
+        found.push_back(graph_prefix_case());
         return found;
     }();
     return all;
