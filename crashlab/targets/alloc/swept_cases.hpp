@@ -1,5 +1,5 @@
-// targets/swept_cases.hpp: guarantees of the swept heap to a process that continues after a killed
-// one, in cases that no index reaches (eager_session.hpp).
+// targets/alloc/swept_cases.hpp: guarantees of the swept heap to a process that continues after a
+// killed one, in cases that no index reaches (eager_session.hpp).
 #pragma once
 
 #include "crashlab/targets/target.hpp"

@@ -1,5 +1,5 @@
-// targets/eager_cases.hpp: the cases of all eager indexes: workloads over keys by number, and the
-// common persist points. Each index has a file with cases of its own.
+// targets/eager/eager_cases.hpp: the cases of all eager indexes: workloads over keys by number, and
+// the common persist points. Each index has a file with cases of its own.
 #pragma once
 
 #include "crashlab/targets/eager/eager_session.hpp"

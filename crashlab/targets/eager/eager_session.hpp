@@ -1,4 +1,4 @@
-// targets/eager_session.hpp: any eager index under the crash lab.
+// targets/eager/eager_session.hpp: any eager index under the crash lab.
 //
 // A session is an open region with one index as the root "index", and the history of its
 // operations, which is judged for durable linearizability (key_history.hpp). Opening the region is

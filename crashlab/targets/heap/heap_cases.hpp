@@ -1,4 +1,5 @@
-// targets/heap_cases.hpp: objects in transactions, their pointers and their destruction (src/heap).
+// targets/heap/heap_cases.hpp: objects in transactions, their pointers and their destruction
+// (src/heap).
 //
 // The model uses shared_ptr and weak_ptr. A list in the heap contains the committed transactions;
 // their actions follow from their numbers. The judge requires strict durability, objects that equal

@@ -1,4 +1,4 @@
-// targets/heap_change_cases.hpp: changes of a whole heap: an upgrade of a type, a repair.
+// targets/heap/heap_change_cases.hpp: changes of a whole heap: an upgrade of a type, a repair.
 #pragma once
 
 #include "crashlab/targets/target.hpp"

@@ -1,4 +1,4 @@
-// targets/image_cases.hpp: regions with a journalled image on tmpfs and on persistent memory.
+// targets/image/image_cases.hpp: regions with a journalled image on tmpfs and on persistent memory.
 //
 // Files. The region and the journal beside it are the lab's files 0 and 1, written by stores
 // (journal/mapped_file.hpp). The region's memory is private, so it lies in a window that the lab

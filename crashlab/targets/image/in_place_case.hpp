@@ -1,5 +1,5 @@
-// targets/in_place_case.hpp: transactions that store in place immediately: their stores are durable
-// at the end of their epoch.
+// targets/image/in_place_case.hpp: transactions that store in place immediately: their stores are
+// durable at the end of their epoch.
 #pragma once
 
 #include "crashlab/targets/target.hpp"

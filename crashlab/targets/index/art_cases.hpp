@@ -1,4 +1,4 @@
-// targets/art_cases.hpp: P-ART under the crash lab (eager_session.hpp): every operation and
+// targets/index/art_cases.hpp: P-ART under the crash lab (eager_session.hpp): every operation and
 // structure change, recoveries from crashes between two words, and threads.
 #pragma once
 

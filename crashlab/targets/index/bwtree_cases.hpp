@@ -1,5 +1,5 @@
-// targets/bwtree_cases.hpp: P-BwTree under the crash lab (eager_session.hpp): every operation and
-// structure change, recoveries from crashes between two words, and threads.
+// targets/index/bwtree_cases.hpp: P-BwTree under the crash lab (eager_session.hpp): every operation
+// and structure change, recoveries from crashes between two words, and threads.
 #pragma once
 
 #include "crashlab/targets/target.hpp"

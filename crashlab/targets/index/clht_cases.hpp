@@ -1,4 +1,4 @@
-// targets/clht_cases.hpp: P-CLHT under the crash lab (eager_session.hpp), with chunks of four
+// targets/index/clht_cases.hpp: P-CLHT under the crash lab (eager_session.hpp), with chunks of four
 // buckets, so that it grows with a few keys.
 #pragma once
 

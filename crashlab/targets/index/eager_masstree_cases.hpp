@@ -1,4 +1,4 @@
-// targets/eager_masstree_cases.hpp: P-Masstree under the crash lab (eager_session.hpp): every
+// targets/index/eager_masstree_cases.hpp: P-Masstree under the crash lab (eager_session.hpp): every
 // operation, splits up to the root, layers, repairs, recovery with its sweep, and threads.
 #pragma once
 

@@ -1,4 +1,4 @@
-// targets/hot_cases.hpp: P-HOT under the crash lab (eager_session.hpp): every operation and
+// targets/index/hot_cases.hpp: P-HOT under the crash lab (eager_session.hpp): every operation and
 // structure change, recovery with its sweep, and threads.
 #pragma once
 

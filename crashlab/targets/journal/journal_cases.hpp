@@ -1,4 +1,4 @@
-// targets/journal_cases.hpp: the redo journal of the medium `file`, on model disks.
+// targets/journal/journal_cases.hpp: the redo journal of the medium `file`, on model disks.
 #pragma once
 
 #include "crashlab/targets/target.hpp"

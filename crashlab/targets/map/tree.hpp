@@ -1,4 +1,5 @@
-// targets/tree.hpp: workloads on a whole engine (region, epochs, heap, Masstree), and their judge.
+// targets/map/tree.hpp: workloads on a whole engine (region, epochs, heap, Masstree), and their
+// judge.
 //
 // Recovery is an unmodified engine::open() on the lab's file. Each question is the get of a key;
 // inspect() audits heap and tree and compares all records; work_on() changes records, ends an

@@ -1,5 +1,5 @@
-// targets/plain_cases.hpp: transactions on plain memory (src/plain): commits and aborts of plain
-// stores, openings after crashes, consolidation, growth.
+// targets/plain/plain_cases.hpp: transactions on plain memory (src/plain): commits and aborts of
+// plain stores, openings after crashes, consolidation, growth.
 //
 // Each transaction adds its number to a list in the memory, and its stores follow from its number.
 // So the judge replays the list on a model, and requires that each transaction that has returned is

@@ -1,5 +1,6 @@
-// targets/region_case.hpp: an empty region whose process is killed: the next process works with the
-// header and the length that it finds, without a fence of any other part of the code in between.
+// targets/region/region_case.hpp: an empty region whose process is killed: the next process works
+// with the header and the length that it finds, without a fence of any other part of the code in
+// between.
 #pragma once
 
 #include "crashlab/targets/target.hpp"

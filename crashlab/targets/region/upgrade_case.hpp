@@ -1,4 +1,4 @@
-// targets/upgrade_case.hpp: opening a region of older formats, which upgrades it.
+// targets/region/upgrade_case.hpp: opening a region of older formats, which upgrades it.
 #pragma once
 
 #include "crashlab/targets/target.hpp"

@@ -1,4 +1,5 @@
-// targets/section_session.hpp: an open group of regions and the history that it must agree with.
+// targets/section/section_session.hpp: an open group of regions and the history that it must agree
+// with.
 //
 // The group has a root object: an epoch word, words of data in lines of their own, and the head of
 // a list of allocated nodes. Each epoch stores its number to the epoch word, so that the state that

@@ -1,5 +1,5 @@
-// targets/commit_log.hpp: the smallest log that a committed heap can use (committed_heap.hpp, C1 to
-// C3).
+// targets/transaction/commit_log.hpp: the smallest log that a committed heap can use
+// (committed_heap.hpp, C1 to C3).
 //
 // One log a thread, each in its own segment of kind log. Redo only: an entry is a list of word
 // changes, those of the heap and those of the workload's words after the log. One word commits it.

@@ -1,5 +1,5 @@
-// targets/shadow_points.hpp: the persist points of the shadow engine, for targets that have to
-// reach them (transaction/shadow_engine.cpp, transaction/shadow_recovery.hpp).
+// targets/transaction/shadow_points.hpp: the persist points of the shadow engine, for targets that
+// have to reach them (transaction/shadow_engine.cpp, transaction/shadow_recovery.hpp).
 #pragma once
 
 #include <string_view>

@@ -1,4 +1,5 @@
-// targets/transaction_cases.hpp: transactions on a region's words and blocks, by either engine.
+// targets/transaction/transaction_cases.hpp: transactions on a region's words and blocks, by either
+// engine.
 //
 // The words record the order of the committed transactions: each adds its number to a list that it
 // has read first. A transaction's actions follow from its number and the values it reads. So the

@@ -68,8 +68,8 @@ def of_counts(r):
         return (at_most(exactly(found), ENTRIES_A_STORE),
                 f"{found:.2f}: {row['entries']} entries for {n['stores']} stores. Each of the "
                 f"{row['sections']} sections logs its begin and its end besides its stores, and "
-                f"has {n['stores'] / max(1, row['sections']):.1f} stores on average; in the paper's "
-                f"run a section had {STORES_A_SECTION:.1f}")
+                f"has {n['stores'] / max(1, row['sections']):.1f} stores on average; in the "
+                f"paper's run a section had {STORES_A_SECTION:.1f}")
 
     return [
         judge("counts", "dedup: 857 K of 900 K stores are inside sections",

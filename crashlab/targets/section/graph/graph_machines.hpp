@@ -1,5 +1,6 @@
-// targets/graph_machines.hpp: the two ways to graph mode that small programs run on in the lab: the
-// library by itself (section/graph), and a group of regions, as the section runtime opens it.
+// targets/section/graph/graph_machines.hpp: the two ways to graph mode that small programs run on
+// in the lab: the library by itself (section/graph), and a group of regions, as the section runtime
+// opens it.
 //
 // The group brings its table, its heap and its epoch record with it, and recovery is
 // section::group::open(), unchanged. The variables lie in a block of the heap, and the heap must

@@ -1,5 +1,5 @@
-// targets/graph_prefix_case.hpp: stores outside of sections that need no undo entry, some of them
-// across a line's end (section/graph, G7).
+// targets/section/graph/graph_prefix_case.hpp: stores outside of sections that need no undo entry,
+// some of them across a line's end (section/graph, G7).
 //
 // One thread stores round after round: a flag in one line, a pair of words that lies in this line
 // and the one before, a last word in the one before; in every other round the pair first. The words

@@ -1,4 +1,5 @@
-// targets/section_graph_cases.hpp: small lock-based programs in graph mode (section/graph).
+// targets/section/graph/section_graph_cases.hpp: small lock-based programs in graph mode
+// (section/graph).
 //
 // The steps of a program run one after the other, each in the lane of its thread, on one fiber: the
 // order of stores, flushes and fences is explored, not the schedule. After a crash the variables
