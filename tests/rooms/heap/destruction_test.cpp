@@ -147,7 +147,7 @@ TEST_F(destruction, of_several_unknown_types_waits_for_each) {
     if (!sync_points::exist) GTEST_SKIP() << "without persist points";
     using one = kind_of_node<1>;
     using two = kind_of_node<2>;
-    constexpr int nodes = 1'500;
+    constexpr int nodes = 2'500;
     cut_short(1, [&] {
         auto heap = open_heap(file);
         build_kind<1>(heap, nodes);
