@@ -3,6 +3,8 @@
 #include "examples/sections/dedup/pipeline.hpp"
 #include "examples/sections/program.hpp"
 
+#include <openssl/crypto.h>
+
 namespace {
 
 hf_region* region;
@@ -61,5 +63,8 @@ int check() {
 }  // namespace
 
 int main(int argc, char** argv) {
+    // The program ends while its threads work: they may still use libcrypto, so it must not clean
+    // up at exit.
+    ::OPENSSL_init_crypto(OPENSSL_INIT_NO_ATEXIT, nullptr);
     return example::run_announced(argc, argv, 1, region, work, check);
 }
