@@ -42,7 +42,7 @@ class Toolchain:
         target = self.work / (name or source.stem + "".join(flags).replace("/", "_")[:80])
         own = re.search(r"^// flags: (.*)$", source.read_text(encoding="utf-8"), re.MULTILINE)
         libraries = self.libraries + ["-lstdc++", "-lm", "-pthread"] if runtime is None else runtime
-        self.run([driver, source, "-o", target, f"-I{ROOT}/include", f"-I{ROOT}/tests",
+        self.run([driver, source, "-o", target, f"-I{ROOT}/include", f"-I{ROOT}/tests/programs",
                   "-Wno-psabi", "--hf-runtime=" + " ".join(libraries),
                   *(own.group(1).split() if own else []), *flags], expected)
         return target

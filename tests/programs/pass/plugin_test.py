@@ -195,7 +195,7 @@ class drivers(unittest.TestCase):
     def test_off_is_the_plain_compiler(self):
         assembly = tools.work / "off.s"
         tools.run([tools.bin / "hf-clang", "--hf-off", "-S", PROGRAMS / "assembly.c", "-o",
-                   assembly, f"-I{ROOT}/tests", f"-I{ROOT}/include"])
+                   assembly, f"-I{ROOT}/tests/programs", f"-I{ROOT}/include"])
         self.assertNotIn("hf_section_store", assembly.read_text("utf-8"))
 
     def test_position_independent_code_and_separate_steps(self):
