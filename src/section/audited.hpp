@@ -29,7 +29,8 @@ inline constexpr const char* audit_variable = "HOLDFAST_SECTION_AUDIT";
 [[nodiscard]] result<void> start_audit(group& g);
 /// The heap has grown by [p, p + n).
 void audit_growth(void* p, std::size_t n) noexcept;
-/// No thread is inside: what has changed since the last cut must have been announced.
+/// Reports each byte that has changed since the last cut without an announcement. No thread may be
+/// inside a section.
 void audit_cut() noexcept;
 /// Prints the findings, and ends the mode. `is_quiet`: no thread stores any more, and the region is
 /// about to be unmapped; at exit other threads may still run.

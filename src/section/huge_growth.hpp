@@ -41,7 +41,8 @@ class huge_growth {
    private:
     void run(const region& file);
 
-    /// One word: what the thread has seen when it waits tells it of growth and of stop() alike.
+    /// Calls so far, and the bit `stopped`. Both are in the word that the thread waits on, so that
+    /// neither growth nor stop() can fall between its look and its wait.
     static constexpr u32 stopped = 1;
     static constexpr u32 one_call = 2;
     std::atomic<u32> calls_{0};

@@ -42,7 +42,8 @@
 //      before its first entry. The one store of G6 ends recovery for all lanes at once: a crash
 //      before it repeats the same undo, a crash after it undoes nothing.
 //  G7  A store that needs no entry durable before the thread's next store outside of sections,
-//      unless both lie in the same one line: what is left of them is a prefix.
+//      unless both lie in one line, the same: so a crash leaves the first of them, never a later
+//      one without an earlier one.
 //  G8  The heads of a file that was closed in order empty before the file counts as open (O1). A
 //      crash before O1 leaves a clean file, whose heads no open reads. A copy needs it: the heads
 //      have checksums of the original's identity, and after O1 they would be damage.

@@ -1,4 +1,5 @@
-// Changes of counts by their object: what was added is found, and nothing of past transactions.
+// The map from objects to changes of their counts: it finds what this transaction added, and
+// nothing of earlier transactions.
 #include "heap/count_map.hpp"
 
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-// Private copies by their line: what was added is found, and nothing else.
+// The map from lines to their private copies: it finds every line that was added, and no other.
 #include "transaction/write_set.hpp"
 
 #include <gtest/gtest.h>

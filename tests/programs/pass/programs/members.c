@@ -1,5 +1,5 @@
 // Stores that only begin at the address of a member declared HF_TRANSIENT, or are computed from it:
-// what they write beside the member is announced.
+// they may write beyond the member, so they are announced.
 #include "pass/recorder.h"
 
 #include <holdfast/section_hooks.h>
